@@ -1,0 +1,65 @@
+package agent
+
+import "time"
+
+// A Class is what a tool declares about being sent twice.
+type Class string
+
+// The effect classes. The zero value means ClassOnce: an undeclared tool is the most dangerous kind.
+const (
+	// ClassRead changes nothing and is retried freely.
+	ClassRead Class = "read"
+	// ClassIdempotent honours the idempotency key inside its window: the same key is sent again.
+	ClassIdempotent Class = "idempotent"
+	// ClassReconcilable can be asked, by key or business reference, what became of an attempt.
+	ClassReconcilable Class = "reconcilable"
+	// ClassOnce is never sent again after an attempt that may have sent.
+	ClassOnce Class = "once"
+)
+
+// A State is where an effect stands in the ledger. Package effect decides which transitions there are.
+type State string
+
+// The states of an effect.
+const (
+	StateRequested          State = "requested"
+	StateDenied             State = "denied"
+	StateAwaitingApproval   State = "awaiting_approval"
+	StateAuthorized         State = "authorized"
+	StateDeclined           State = "declined"
+	StateExpired            State = "expired"
+	StateCancelled          State = "cancelled"
+	StateSuperseded         State = "superseded"
+	StateVoid               State = "void"
+	StateDispatched         State = "dispatched"
+	StateAcknowledged       State = "acknowledged"
+	StateCommitted          State = "committed"
+	StateFailed             State = "failed"
+	StateUncertain          State = "uncertain"
+	StateCompensating       State = "compensating"
+	StateCompensated        State = "compensated"
+	StateCompensationFailed State = "compensation_failed"
+	StateIrreversible       State = "irreversible"
+)
+
+// An Effect is one action that may have changed the world, as the ledger holds it.
+type Effect struct {
+	Key    string `json:"key"`
+	Tool   string `json:"tool"`
+	Place  Place  `json:"place"`
+	Class  Class  `json:"class"`
+	State  State  `json:"state"`
+	Action Digest `json:"action"`
+	// Intent finds the same action asked for again: the first 16 hex digits of the intent digest.
+	Intent string `json:"intent"`
+	// Attempt is the attempt that dispatched, 0 when none did.
+	Attempt int       `json:"attempt,omitempty"`
+	At      time.Time `json:"at,omitzero"`
+	Note    string    `json:"note,omitempty"` // why it is in this state, for a person; masked, short
+}
+
+// A Settlement is a person's or a worker's word on an uncertain effect. It names only a key: who
+// receives it reads the record or reconciles, so that a signal forges nothing.
+type Settlement struct {
+	Key string `json:"key"`
+}
