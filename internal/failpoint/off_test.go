@@ -1,0 +1,16 @@
+//go:build !failpoint
+
+package failpoint
+
+import "testing"
+
+func TestABuildWithoutTheTagIgnoresTheEnvironment(t *testing.T) {
+	t.Setenv("HOLDFAST_FAILPOINT", "tool.after_commit=error")
+	At(ToolAfterCommit)
+	if err := AtErr(ToolAfterCommit); err != nil {
+		t.Errorf("AtErr = %v, want nil in a build without the tag", err)
+	}
+	if Grpc() != nil {
+		t.Error("Grpc is not nil in a build without the tag")
+	}
+}
