@@ -57,9 +57,3 @@ type Effect struct {
 	At      time.Time `json:"at,omitzero"`
 	Note    string    `json:"note,omitempty"` // why it is in this state, for a person; masked, short
 }
-
-// A Settlement is a person's or a worker's word on an uncertain effect. It names only a key: who
-// receives it reads the record or reconciles, so that a signal forges nothing.
-type Settlement struct {
-	Key string `json:"key"`
-}

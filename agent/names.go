@@ -28,17 +28,13 @@ const (
 const (
 	UpdateSend = "send"
 
-	SignalApproval = "approval"
-	SignalCancel   = "cancel"
-	SignalClose    = "close"
-	SignalExtend   = "extend"
-	SignalSettle   = "settle"
-	SignalSteer    = "steer"
+	SignalCancel = "cancel"
+	SignalClose  = "close"
+	SignalExtend = "extend"
+	SignalSteer  = "steer"
 
-	QuerySession   = "session"
-	QueryTurn      = "turn"
-	QueryApprovals = "approvals"
-	QueryEffects   = "effects"
+	QuerySession = "session"
+	QueryTurn    = "turn"
 )
 
 // Search attributes, all of type Keyword. "holdfast setup" registers them.
