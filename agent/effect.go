@@ -56,4 +56,6 @@ type Effect struct {
 	Attempt int       `json:"attempt,omitempty"`
 	At      time.Time `json:"at,omitzero"`
 	Note    string    `json:"note,omitempty"` // why it is in this state, for a person; masked, short
+	// Conflict says that a late outcome contradicts the state, which it does not change.
+	Conflict string `json:"conflict,omitempty"`
 }

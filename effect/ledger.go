@@ -1,0 +1,174 @@
+package effect
+
+import (
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// Bounds of a ledger. They decide what continue-as-new carries, so a change goes through package
+// versioning.
+const (
+	MaxSettled = 64   // settled effects kept whole; earlier ones are folded into counts
+	MaxOpen    = 1000 // open effects; a further one is refused
+	MaxNote    = 500  // bytes of a note or conflict; longer ones are cut
+)
+
+// A Count says how many effects ended in a state and were folded.
+type Count struct {
+	State agent.State `json:"state"`
+	N     int         `json:"n"`
+}
+
+// A Ledger holds the effects of one run in the order in which they were asked for. The zero value is
+// empty and ready. It is carried by continue-as-new as JSON. Open effects are kept whole, and so are
+// those with a conflict, which must stay in sight; of the other settled ones the latest [MaxSettled]
+// are, and [Ledger.Folded] counts the rest. It is not safe for concurrent use.
+type Ledger struct {
+	effects []agent.Effect
+	folded  []Count
+}
+
+// Add takes a new effect, in any state that Can knows (a denied call starts as denied). It refuses a key
+// that is there and a ledger with [MaxOpen] open effects.
+func (l *Ledger) Add(e agent.Effect) error {
+	if e.Key == "" || !known(e.State) {
+		return fmt.Errorf("effect %q: a key and a known state are needed, not %q", e.Key, e.State)
+	}
+	if l.index(e.Key) >= 0 {
+		return fmt.Errorf("effect %q: is in the ledger already", e.Key)
+	}
+	if Open(e.State) && l.open() >= MaxOpen {
+		return fmt.Errorf("effect %q: %d effects are open; settle some first", e.Key, MaxOpen)
+	}
+	l.effects = append(l.effects, bounded(e))
+	l.fold()
+	return nil
+}
+
+// Move takes an effect to another state, or refuses and changes nothing. The optional function sets what
+// else there is to say about it; the effect's key and state are not its to change.
+func (l *Ledger) Move(key string, to agent.State, with func(*agent.Effect)) error {
+	i := l.index(key)
+	if i < 0 {
+		return fmt.Errorf("effect %q: is not in the ledger", key)
+	}
+	e := l.effects[i]
+	if !Can(e.State, to) {
+		return fmt.Errorf("effect %q: cannot go from %s to %q", key, e.State, to)
+	}
+	if with != nil {
+		with(&e)
+	}
+	e.Key, e.State = key, to
+	l.effects[i] = bounded(e)
+	l.fold()
+	return nil
+}
+
+// Get returns the effect of that key. A folded effect is not found.
+func (l *Ledger) Get(key string) (agent.Effect, bool) {
+	i := l.index(key)
+	if i < 0 {
+		return agent.Effect{}, false
+	}
+	return l.effects[i], true
+}
+
+// All returns a copy of the effects in the order asked for, without the folded ones.
+func (l *Ledger) All() []agent.Effect { return append([]agent.Effect(nil), l.effects...) }
+
+// Unresolved returns the effects that somebody has to look at: those whose outcome nobody knows and
+// those whose compensation failed.
+func (l *Ledger) Unresolved() []agent.Effect {
+	var out []agent.Effect
+	for _, e := range l.effects {
+		if e.State == agent.StateUncertain || e.State == agent.StateCompensationFailed {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+// Blocks returns the uncertain effect with the given intent, if there is one: while it stands, the same
+// intent is not dispatched. The empty intent is nobody's.
+func (l *Ledger) Blocks(intent string) (agent.Effect, bool) {
+	for _, e := range l.effects {
+		if intent != "" && e.Intent == intent && e.State == agent.StateUncertain {
+			return e, true
+		}
+	}
+	return agent.Effect{}, false
+}
+
+// Folded returns how many effects are only counted, by state, in the order in which the states came up.
+func (l *Ledger) Folded() []Count { return append([]Count(nil), l.folded...) }
+
+func (l *Ledger) index(key string) int {
+	// From the end: what moves is nearly always among the latest.
+	for i := len(l.effects) - 1; i >= 0; i-- {
+		if l.effects[i].Key == key {
+			return i
+		}
+	}
+	return -1
+}
+
+func (l *Ledger) open() int {
+	n := 0
+	for _, e := range l.effects {
+		if Open(e.State) {
+			n++
+		}
+	}
+	return n
+}
+
+// fold counts the earliest settled effects instead of keeping them, until at most MaxSettled are left.
+func (l *Ledger) fold() {
+	settled := 0
+	for _, e := range l.effects {
+		if foldable(e) {
+			settled++
+		}
+	}
+	if settled <= MaxSettled {
+		return
+	}
+	kept := make([]agent.Effect, 0, len(l.effects))
+	for _, e := range l.effects {
+		if settled > MaxSettled && foldable(e) {
+			settled--
+			l.count(e.State)
+			continue
+		}
+		kept = append(kept, e)
+	}
+	l.effects = kept
+}
+
+func foldable(e agent.Effect) bool { return !Open(e.State) && e.Conflict == "" }
+
+func (l *Ledger) count(s agent.State) {
+	for i := range l.folded {
+		if l.folded[i].State == s {
+			l.folded[i].N++
+			return
+		}
+	}
+	l.folded = append(l.folded, Count{State: s, N: 1})
+}
+
+func bounded(e agent.Effect) agent.Effect {
+	e.Note, e.Conflict = cut(e.Note), cut(e.Conflict)
+	return e
+}
+
+func cut(s string) string {
+	if len(s) <= MaxNote {
+		return s
+	}
+	// The cut may split a rune; its rest is not valid and goes too.
+	return strings.ToValidUTF8(s[:MaxNote-len("…")], "") + "…"
+}

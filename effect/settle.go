@@ -1,0 +1,111 @@
+package effect
+
+import (
+	"fmt"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// Settle enters how a tool activity, or a reconciliation, ended. The activity reports only its end, so
+// Settle walks the states between:
+//
+//   - committed, failed and uncertain pass through dispatched. That includes a failure of which nothing
+//     was sent (no such host): a dispatch record was made before the attempt, and the record is what
+//     "dispatched" means.
+//   - void, cancelled and denied mean that nothing was sent, and are refused with an attempt in the
+//     result. Of an effect that the ledger has as dispatched or uncertain they prove absence, and that
+//     is failed.
+//   - denied, when policy said no at admission to what had been authorized, is void: the authority is
+//     what was lost. The note says why.
+//
+// What a late outcome says about an effect that has ended changes no state. If it contradicts the end,
+// it is kept as the effect's conflict. The same outcome twice is nothing. An error means that the result
+// makes no sense for this effect; the ledger is then unchanged.
+func (l *Ledger) Settle(key string, r agent.ToolResult) error {
+	e, ok := l.Get(key)
+	if !ok {
+		return fmt.Errorf("effect %q: is not in the ledger", key)
+	}
+	path, err := route(e, r)
+	if err != nil {
+		return err
+	}
+	if len(path) == 0 {
+		return l.late(e, r)
+	}
+	for i, to := range path {
+		with := func(*agent.Effect) {}
+		if i == len(path)-1 {
+			with = func(e *agent.Effect) { tell(e, r) }
+		}
+		if err := l.Move(key, to, with); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// route returns the states to walk; none when the effect stays as it is.
+func route(e agent.Effect, r agent.ToolResult) ([]agent.State, error) {
+	sent := r.State == agent.StateCommitted || r.State == agent.StateFailed || r.State == agent.StateUncertain
+	unsent := r.State == agent.StateVoid || r.State == agent.StateCancelled || r.State == agent.StateDenied
+	switch {
+	case !sent && !unsent:
+		return nil, fmt.Errorf("effect %q: %q is not how an activity ends", e.Key, r.State)
+	case unsent && r.Attempt > 0:
+		return nil, fmt.Errorf("effect %q: %s, but attempt %d dispatched it", e.Key, r.State, r.Attempt)
+	case !Open(e.State) || e.State == r.State || compensation(e.State):
+		return nil, nil
+	case sent && e.State == agent.StateAuthorized:
+		return []agent.State{agent.StateDispatched, r.State}, nil
+	case r.State == agent.StateDenied && e.State == agent.StateAuthorized:
+		return []agent.State{agent.StateVoid}, nil
+	case unsent && Can(e.State, agent.StateFailed):
+		return []agent.State{agent.StateFailed}, nil
+	case !Can(e.State, r.State):
+		return nil, fmt.Errorf("effect %q: cannot go from %s to %s", e.Key, e.State, r.State)
+	}
+	return []agent.State{r.State}, nil
+}
+
+// late enters an outcome that changes no state.
+func (l *Ledger) late(e agent.Effect, r agent.ToolResult) error {
+	i := l.index(e.Key)
+	switch {
+	case r.Conflict != "":
+		l.effects[i].Conflict = cut(r.Conflict)
+	case contradicts(e.State, r.State):
+		l.effects[i].Conflict = cut(fmt.Sprintf("%s, then reported as %s: %s", e.State, r.State, r.Note))
+	}
+	return nil
+}
+
+// contradicts says whether a late outcome and an end cannot both be true. Not to know contradicts
+// nothing, and neither does an attempt that sent nothing.
+func contradicts(end, late agent.State) bool {
+	switch late {
+	case agent.StateCommitted:
+		return end != agent.StateCommitted && end != agent.StateIrreversible && !compensation(end)
+	case agent.StateFailed:
+		return end == agent.StateCommitted || end == agent.StateIrreversible || compensation(end)
+	default:
+		return false
+	}
+}
+
+func compensation(s agent.State) bool {
+	return s == agent.StateCompensating || s == agent.StateCompensated || s == agent.StateCompensationFailed
+}
+
+func tell(e *agent.Effect, r agent.ToolResult) {
+	if r.Attempt > 0 {
+		e.Attempt = r.Attempt
+	}
+	if !r.At.IsZero() {
+		e.At = r.At
+	}
+	e.Note = r.Note
+	if r.Conflict != "" {
+		e.Conflict = r.Conflict
+	}
+}
