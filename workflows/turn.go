@@ -1,0 +1,273 @@
+package workflows
+
+import (
+	"errors"
+	"fmt"
+
+	"go.temporal.io/sdk/log"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/versioning"
+)
+
+// Turn takes one message to its answer: it asks the model, lets the tools act, and asks again until the
+// model has nothing more to ask for. It ends with an [agent.TurnResult]; a failed or cancelled turn carries
+// the result in its failure's details.
+func (o Options) Turn(ctx workflow.Context, in agent.TurnInput) (agent.TurnResult, error) {
+	versioning.Read(ctx, agent.WorkflowTurn)
+	t := &turn{opts: o, in: in, log: workflow.GetLogger(ctx)}
+	if err := t.setup(ctx); err != nil {
+		return agent.TurnResult{}, err
+	}
+	return t.run()
+}
+
+// turn is one run of a turn.
+type turn struct {
+	opts Options
+	in   agent.TurnInput
+	st   turnState
+	log  log.Logger
+
+	// root is the workflow's own context; ctx is cancelled by the signal "cancel" as well.
+	root, ctx workflow.Context
+	cancel    workflow.CancelFunc
+
+	steps   int // in this run
+	status  agent.Status
+	waiting string
+	recent  []string // lines for a person: the latest steps
+}
+
+// An end is why the loop was left.
+type end struct {
+	status agent.Status
+	reason *agent.Reason
+	renew  bool // continue as new instead
+}
+
+func done() *end { return &end{status: agent.StatusDone} }
+
+func failed(r agent.Reason) *end {
+	if r.Type == agent.ErrCancelled {
+		return &end{status: agent.StatusCancelled, reason: &r}
+	}
+	return &end{status: agent.StatusFailed, reason: &r}
+}
+
+func (t *turn) setup(ctx workflow.Context) error {
+	t.root, t.status = ctx, agent.StatusRunning
+	t.ctx, t.cancel = workflow.WithCancel(ctx)
+	if err := t.restore(); err != nil {
+		// A panic fails the workflow task, not the turn: a worker that can take the checkpoint
+		// will go on with it.
+		panic(err)
+	}
+	workflow.Go(ctx, func(ctx workflow.Context) {
+		ch := workflow.GetSignalChannel(ctx, agent.SignalCancel)
+		for {
+			var c agent.Cancel
+			if !ch.Receive(ctx, &c) {
+				return
+			}
+			t.onCancel(c)
+		}
+	})
+	return workflow.SetQueryHandlerWithOptions(ctx, agent.QueryTurn, func() (agent.TurnView, error) { return t.view(), nil },
+		workflow.QueryHandlerOptions{Description: "what the turn is doing now"})
+}
+
+func (t *turn) onCancel(c agent.Cancel) {
+	if c.Turn != 0 && c.Turn != t.in.Turn {
+		return
+	}
+	if t.st.CancelledBy == "" {
+		t.st.CancelledBy = "cancelled"
+		if c.From != "" {
+			t.st.CancelledBy += " by " + c.From
+		}
+		if c.Reason != "" {
+			t.st.CancelledBy += ": " + c.Reason
+		}
+	}
+	t.cancel()
+}
+
+func (t *turn) run() (agent.TurnResult, error) {
+	e := t.open()
+	for e == nil {
+		e = t.step()
+	}
+	if e.renew {
+		return agent.TurnResult{}, t.continueAsNew()
+	}
+	return t.finish(*e)
+}
+
+// open resolves the agent, once in a turn.
+func (t *turn) open() *end {
+	t.show()
+	if t.st.Open.Definition != "" {
+		return nil
+	}
+	err := local(t.ctx, agent.ActivityOpen, "open: agent "+t.in.Agent, agent.OpenInput{
+		Scope: t.in.Scope, Turn: t.in.Turn, Agent: t.in.Agent, Message: t.in.Message, Serial: t.in.Serial, Store: t.in.Store,
+	}, &t.st.Open)
+	if err != nil {
+		t.st.Entries = append(t.st.Entries, agent.Entry{Role: agent.RoleUser, Text: t.in.Message.Text})
+		return failed(t.reason(err))
+	}
+	t.st.Entries = append(t.st.Entries, t.st.Open.Entry)
+	t.st.Store, t.st.Serial = t.st.Open.Store, max(t.st.Serial, t.st.Open.Serial)
+	return nil
+}
+
+// step asks the model once and lets it act; nil means that there is more to do.
+func (t *turn) step() *end {
+	t.drain()
+	switch {
+	case t.ctx.Err() != nil:
+		return failed(t.reason(nil))
+	case t.renewable():
+		return &end{renew: true}
+	}
+	if used := t.usedUp(); used != "" {
+		return t.awaitMore(used)
+	}
+	t.st.Step++
+	t.steps++
+	t.show()
+	answer, err := t.ask()
+	if err != nil {
+		return failed(t.reason(err))
+	}
+	if e := t.conclude(answer); e != nil {
+		return e
+	}
+	if len(answer.Calls) > 0 {
+		t.act(answer.Calls)
+	}
+	if limit := t.st.Open.Limits.Faults; limit > 0 && t.st.Faults >= limit {
+		return failed(agent.Reason{Type: agent.ErrFaults, Message: fmt.Sprintf(
+			"in %d steps in a row the model asked for nothing that could be run; see the calls' results in the transcript", t.st.Faults)})
+	}
+	return nil
+}
+
+// reason is reasonOf, knowing of a cancellation: whatever an activity says after one, that is why.
+func (t *turn) reason(err error) agent.Reason {
+	if t.ctx.Err() == nil {
+		return reasonOf(err)
+	}
+	r := agent.Reason{Type: agent.ErrCancelled, Message: "cancelled"}
+	if t.st.CancelledBy != "" {
+		r.Message = t.st.CancelledBy
+	}
+	return r
+}
+
+// ask lets the model activity take up everything that was said since the last step.
+func (t *turn) ask() (agent.ModelResult, error) {
+	entries := t.st.Entries
+	for _, m := range t.st.Steering {
+		entries = append(entries, agent.Entry{Role: agent.RoleUser, Text: m.Text})
+	}
+	t.st.Entries, t.st.Steering = entries, nil
+	var answer agent.ModelResult
+	err := workflow.ExecuteActivity(t.modelContext(t.ctx), agent.ActivityModel, agent.ModelInput{
+		Scope: t.in.Scope, Place: agent.Place{Turn: t.in.Turn, Step: t.st.Step},
+		Agent: t.in.Agent, Definition: t.st.Open.Definition, Head: t.st.Head, Entries: entries,
+		Store: t.st.Store, Serial: t.st.Serial,
+	}).Get(t.ctx, &answer)
+	if err != nil {
+		return answer, err
+	}
+	t.st.Head, t.st.Entries = answer.Head, nil
+	t.st.Usage = t.st.Usage.Add(answer.Usage)
+	t.st.Serial = max(t.st.Serial, answer.Serial)
+	return answer, nil
+}
+
+// conclude says whether an answer ends the turn.
+func (t *turn) conclude(a agent.ModelResult) *end {
+	switch {
+	case a.Finish == agent.FinishRefusal:
+		return failed(agent.Reason{Type: agent.ErrRefusal, Message: "the model refused: " + clip(a.Text)})
+	case a.Finish == agent.FinishFilter:
+		return failed(agent.Reason{Type: agent.ErrContentFilter, Message: "the provider's content filter stopped the answer"})
+	case len(a.Calls) > 0:
+		return nil
+	case a.Finish == agent.FinishLength:
+		t.nudge("Your last message was cut off by the output limit. Say the rest.")
+		return nil
+	case a.Text == "":
+		t.nudge("Your last message was empty. Answer, or call a tool.")
+		return nil
+	}
+	return done()
+}
+
+// nudge tells the model what was wrong with an answer that leads nowhere.
+func (t *turn) nudge(text string) {
+	t.st.Faults++
+	t.st.Entries = append(t.st.Entries, agent.Entry{Role: agent.RoleNotice, Text: text})
+}
+
+// finish writes the closing record and ends the run.
+func (t *turn) finish(e end) (agent.TurnResult, error) {
+	ctx, cancel := workflow.NewDisconnectedContext(t.root)
+	defer cancel()
+	t.status, t.st.Reason = e.status, e.reason
+	res := t.result()
+	var closed agent.CloseResult
+	err := local(ctx, agent.ActivityClose, "close: "+string(e.status), agent.CloseInput{
+		Scope: t.in.Scope, Turn: t.in.Turn, Agent: t.in.Agent, Definition: t.st.Open.Definition,
+		Result: res, Ledger: t.st.Ledger.All(), Entries: t.st.Entries, Store: t.st.Store,
+	}, &closed)
+	if err != nil {
+		t.log.Error("The closing record could not be written.", "error", err)
+	} else {
+		res.Closing, res.Head, res.Store = closed.Closing, closed.Head, closed.Store
+		t.st.Head, t.st.Entries = closed.Head, nil
+	}
+	if err := workflow.UpsertTypedSearchAttributes(ctx, statusKey.ValueSet(string(e.status))); err != nil {
+		return res, err
+	}
+	t.show()
+	if err := t.opts.guard(ctx); err != nil {
+		return res, err
+	}
+	t.drain()
+	res.Undelivered = t.st.Steering
+	return res, failure(res)
+}
+
+// failure is the error that a turn with this result returns: Temporal's own status then says the same.
+func failure(res agent.TurnResult) error {
+	switch res.Status {
+	case agent.StatusFailed:
+		return temporal.NewApplicationErrorWithOptions(res.Reason.Message, res.Reason.Type,
+			temporal.ApplicationErrorOptions{NonRetryable: true, Details: []any{res}})
+	case agent.StatusCancelled:
+		return temporal.NewCanceledError(res)
+	}
+	return nil
+}
+
+// resultOf reads the result back out of what a turn's future returned.
+func resultOf(res agent.TurnResult, err error) (agent.TurnResult, bool) {
+	if err == nil {
+		return res, true
+	}
+	var app *temporal.ApplicationError
+	var cancelled *temporal.CanceledError
+	switch {
+	case errors.As(err, &app) && app.HasDetails():
+		err = app.Details(&res)
+	case errors.As(err, &cancelled) && cancelled.HasDetails():
+		err = cancelled.Details(&res)
+	}
+	return res, err == nil && res.Status.Final()
+}
