@@ -1,0 +1,423 @@
+package worker
+
+import (
+	"errors"
+	"fmt"
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+func parseWith(env map[string]string, dir, text string) (*Config, error) {
+	return parse("holdfast.yaml", dir, []byte(text), &references{lookup: func(name string) (string, bool) {
+		s, ok := env[name]
+		return s, ok
+	}})
+}
+
+func problemsOf(t *testing.T, err error) []Problem {
+	t.Helper()
+	var e *ConfigError
+	if !errors.As(err, &e) {
+		t.Fatalf("error is %v, want a *ConfigError", err)
+	}
+	return e.Problems
+}
+
+const least = `
+models:
+  main: {base_url: "http://127.0.0.1:1/v1"}
+agents:
+  hello: {instructions: Say hello.}
+`
+
+func TestTheLeastFileHasDefaultsForEverythingElse(t *testing.T) {
+	t.Parallel()
+	c, err := parseWith(nil, "/etc/holdfast", least)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c.Serial != 1 || c.Store.URL != "file:///etc/holdfast/.holdfast/store" {
+		t.Errorf("serial %d, store %q", c.Serial, c.Store.URL)
+	}
+	m := c.Models["main"]
+	if m.Model != "main" || !m.Stream || m.Timeout.Attempt != 5*time.Minute || m.Temperature != nil {
+		t.Errorf("model: %+v", m)
+	}
+	a := c.Agents["hello"]
+	if a.Model != "main" {
+		t.Errorf("the only model is the default one, got %q", a.Model)
+	}
+	if diff := cmp.Diff(agent.Limits{Steps: 100, Calls: 128, Faults: 5}, a.Limits); diff != "" {
+		t.Error(diff)
+	}
+	if c.Worker.TaskQueue != "holdfast" || c.Worker.Health != "" || c.Worker.StopTimeout != 30*time.Second {
+		t.Errorf("worker: %+v", c.Worker)
+	}
+}
+
+const whole = `
+serial: 7
+store:
+  url: file://./store
+  seal: env:SEAL
+models:
+  main:
+    base_url: https://models.example/v1
+    model: gpt-5
+    key: file:key.txt
+    prices: {input: 1.25, cached_input: 0.125, output: 10}
+    limits: {concurrency: 4, output_tokens: 4096, context_tokens: 200000}
+    timeouts: {attempt: 1m, call: 10m, idle: 20s, heartbeat: 10s}
+    stream: false
+    temperature: 0.2
+tools:
+  refund:
+    description: Refund an order.
+    effect: idempotent
+    window: 48h
+    timeout: 20s
+    identity: [order]
+    resource: order/{order}
+    parameters:
+      type: object
+      required: [order]
+      properties:
+        order: {type: integer, maximum: 123456789012345678901234567890}
+        share: {type: number, minimum: 0.10, default: 1e400}
+        note: {type: string, pattern: "^a<b$"}
+    http:
+      method: POST
+      url: https://pay.example/orders/{order}/refund
+      headers:
+        Authorization: Bearer ${env:TOKEN}
+        X-Team: ops
+      query: [share]
+      body: json
+      allow_private: true
+      max_result: 1MiB
+  files:
+    mcp:
+      command: [npx, files]
+      env: {ROOT: /srv, FILES_TOKEN: env:TOKEN}
+    trusted: true
+    list_timeout: 5s
+    tools:
+      read_file: {effect: read, timeout: 5s}
+agents:
+  support:
+    instructions: file:prompt.md
+    model: main
+    tools: [refund, files.*, local_go]
+    limits: {steps: 9, calls: 2, tokens: 1000, cost: 0.500001, faults: 3, wait: 1h, continue_after: 4}
+limits: {result: 48KiB, cache: 1GiB}
+worker:
+  task_queue: team
+  concurrency: 3
+  health: 127.0.0.1:8080
+  stop_timeout: 5s
+  sticky_timeout: 2s
+  tool_heartbeat: 3s
+`
+
+func TestEveryFieldOfTheFileArrives(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	write(t, filepath.Join(dir, "key.txt"), "sk-from-file\n")
+	write(t, filepath.Join(dir, "prompt.md"), "# Support\nBe kind.\n")
+	c, err := parseWith(map[string]string{"SEAL": "seal-value", "TOKEN": "token-value"}, dir, whole)
+	if err != nil {
+		t.Fatal(err)
+	}
+	temperature := float32(0.2)
+	schema := `{"type":"object","required":["order"],"properties":{` +
+		`"order":{"type":"integer","maximum":123456789012345678901234567890},` +
+		`"share":{"type":"number","minimum":0.10,"default":1e400},` +
+		`"note":{"type":"string","pattern":"^a<b$"}}}`
+	secretValue := func(written, resolved string) Value { return Value{written, resolved, true} }
+	want := &Config{
+		Serial: 7,
+		Store:  Store{URL: "file://" + dir + "/store", Seal: secretValue("env:SEAL", "seal-value")},
+		Models: map[string]Model{"main": {
+			BaseURL: "https://models.example/v1", Model: "gpt-5", Key: secretValue("file:key.txt", "sk-from-file"),
+			Prices: Prices{1.25, 0.125, 10}, Limits: ModelLimits{4, 4096, 200000},
+			Timeout:     ModelTimeouts{time.Minute, 10 * time.Minute, 20 * time.Second, 10 * time.Second},
+			Temperature: &temperature,
+		}},
+		Tools: map[string]Tool{
+			"refund": {
+				Description: "Refund an order.", Effect: agent.ClassIdempotent, Window: 48 * time.Hour,
+				Timeout: 20 * time.Second, Parameters: []byte(schema), Identity: []string{"order"},
+				Resource: "order/{order}", ListTimeout: 20 * time.Second,
+				HTTP: &HTTP{
+					Method: "POST", URL: "https://pay.example/orders/{order}/refund",
+					Headers: map[string]Value{
+						"Authorization": secretValue("Bearer ${env:TOKEN}", "Bearer token-value"),
+						"X-Team":        Literal("ops"),
+					},
+					Query: []string{"share"}, Body: "json", AllowPrivate: true, MaxResult: 1 << 20,
+				},
+			},
+			"files": {
+				MCP: &MCP{
+					Command: []string{"npx", "files"},
+					Env:     map[string]Value{"ROOT": Literal("/srv"), "FILES_TOKEN": secretValue("env:TOKEN", "token-value")},
+				},
+				Trusted: true, ListTimeout: 5 * time.Second,
+				Tools: map[string]Declaration{"read_file": {Effect: agent.ClassRead, Timeout: 5 * time.Second}},
+			},
+		},
+		Agents: map[string]Agent{"support": {
+			Instructions: "# Support\nBe kind.", Model: "main", Tools: []string{"refund", "files.*", "local_go"},
+			Limits: agent.Limits{
+				Steps: 9, Calls: 2, Tokens: 1000, Micros: 500001, Faults: 3,
+				Wait: agent.Duration(time.Hour), ContinueAfter: 4,
+			},
+		}},
+		Limits: Limits{Result: 48 << 10, Cache: 1 << 30},
+		Worker: Worker{"team", 3, "127.0.0.1:8080", 5 * time.Second, 2 * time.Second, 3 * time.Second},
+	}
+	opts := cmp.Options{
+		cmp.Comparer(func(a, b Value) bool { return a == b }),
+		cmp.FilterPath(func(p cmp.Path) bool {
+			return strings.HasSuffix(p.String(), "source") || strings.HasSuffix(p.String(), "mask")
+		}, cmp.Ignore()),
+	}
+	if diff := cmp.Diff(want, c, opts, cmp.AllowUnexported(Config{})); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func write(t *testing.T, path, text string) {
+	t.Helper()
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+}
+
+func TestAllProblemsAreReportedAtOnceInTheFilesOrder(t *testing.T) {
+	t.Parallel()
+	_, err := parseWith(nil, "/etc", `serial: -1
+models:
+  main:
+    modle: gpt
+    key: env:NO_SUCH_KEY
+    stream: "yes"
+tools:
+  pay:
+    effect: twice
+    http: {method: post}
+  pay:
+    http: {url: "https://x.example"}
+agents:
+  hello:
+    instructions: Hi.
+    model: mian
+    tools: [pay, pay, files.read]
+`)
+	var got []string
+	for _, p := range problemsOf(t, err) {
+		first, _, _ := strings.Cut(p.Message, ";")
+		got = append(got, fmt.Sprintf("%d:%d %s", p.Line, p.Column, first))
+	}
+	want := []string{
+		"1:9 serial is a number",
+		`4:5 unknown field "modle" in models.main`,
+		"5:10 models.main.key needs the environment variable NO_SUCH_KEY, which is not set",
+		"6:13 models.main.stream is text",
+		"9:5 tools.pay has no description",
+		`9:13 tools.pay.effect is "twice"`,
+		"10:11 http has no url",
+		`10:20 http.method is "post"`,
+		`11:3 "pay" is given twice, first in line 8`,
+		`16:12 agents.hello names the model "mian", which models does not have`,
+		`17:18 agents.hello lists the tool "pay" twice, first at position 1`,
+		`17:23 "files.read" names a tool of the MCP server "files", which tools does not have`,
+	}
+	if diff := cmp.Diff(want, got); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestAProblemShowsItsLineAndWhatToDo(t *testing.T) {
+	t.Parallel()
+	_, err := parseWith(nil, "/etc", strings.Replace(least, "instructions", "instrutions", 1))
+	want := `holdfast.yaml:5:10: agents.hello has no instructions; write what it is for, or file:prompt.md
+    5 |   hello: {instrutions: Say hello.}
+      |          ^
+holdfast.yaml:5:11: unknown field "instrutions" in agents.hello; did you mean "instructions"? known here: instructions, limits, model, tools
+    5 |   hello: {instrutions: Say hello.}
+      |           ^`
+	if diff := cmp.Diff(want, err.Error()); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestNoProblemPrintsASecret(t *testing.T) {
+	t.Parallel()
+	const hidden = "sk-hidden-value"
+	for name, text := range map[string]string{
+		"literal key":          "models: {main: {key: sk-hidden-value}}",
+		"literal key, block":   "models:\n  main:\n    key: sk-hidden-value\n",
+		"mistyped key":         "models:\n  main:\n    api_keys: sk-hidden-value\n",
+		"literal header":       least + "tools: {a: {http: {headers: {Authorization: Bearer sk-hidden-value}}}}",
+		"seal":                 least + "store: {seal: sk-hidden-value}",
+		"unclosed quote":       "models:\n  main:\n    key: 'sk-hidden-value\n",
+		"flow with neighbour":  "models: {main: {key: sk-hidden-value, stream: 7}}",
+		"resolved, wrong form": least + "tools: {a: {http: {url: 'x', headers: {'b d': 'env:HIDDEN'}}}}",
+	} {
+		_, err := parseWith(map[string]string{"HIDDEN": hidden}, "/etc", text)
+		if err == nil {
+			t.Errorf("%s: no error", name)
+		} else if strings.Contains(err.Error(), hidden) {
+			t.Errorf("%s: the error shows the secret:\n%v", name, err)
+		}
+	}
+}
+
+func TestAValuePrintsAsItStandsInTheFile(t *testing.T) {
+	t.Parallel()
+	m := Model{Key: Value{written: "env:KEY", resolved: "sk-hidden", secret: true}}
+	for _, verb := range []string{"%v", "%+v", "%#v", "%s"} {
+		if got := fmt.Sprintf(verb, m); strings.Contains(got, "sk-hidden") {
+			t.Errorf("%s shows the secret: %s", verb, got)
+		}
+	}
+}
+
+func TestRefusals(t *testing.T) {
+	t.Parallel()
+	tests := []struct{ name, text, want string }{
+		{"empty", "", "the file is empty"},
+		{"comments only", "# nothing\n", "the file is empty"},
+		{"text", "hello", "the file is text; want a mapping"},
+		{"list", "- a\n- b\n", "the file is a list; want a mapping"},
+		{"two documents", least + "---\nserial: 1\n", "a second document begins here"},
+		{"anchor", "models: &m {main: {}}\n", "anchors, aliases and tags are not supported"},
+		{"merge", "models:\n  <<: {a: {}}\n", "a key must be text"},
+		{"number as key", "models: {1: {}}\n", "a key must be text"},
+		{"not UTF-8", "models: \xff", "not UTF-8"},
+		{"too large", least + strings.Repeat("#", MaxFile), "larger than"},
+		{"bare duration", least + "worker: {stop_timeout: 30}", `want a duration with its unit, such as "30s"`},
+		{"negative duration", least + "worker: {stop_timeout: -3s}", "want a duration such as"},
+		{"endless duration", least + "worker: {stop_timeout: 99999h}", "at most a year"},
+		{"bare size", least + "limits: {result: 1000}", "want a size with its unit"},
+		{"huge size", least + "limits: {cache: 999999999999GiB}", "want a size such as"},
+		{"result too small", least + "limits: {result: 1B}", "want 256B to 1MiB"},
+		{"fraction as count", least + "worker: {concurrency: 1.5}", "want a whole number"},
+		{"octal count", least + "worker: {concurrency: 010}", "want a whole number"},
+		{"no concurrency", least + "worker: {concurrency: 0}", "at least one activity"},
+		{"health without port", least + "worker: {health: localhost}", `write "127.0.0.1:8080"`},
+		{"store of another kind", least + "store: {url: 'ftp://x'}", `"ftp" is no kind of store`},
+		{"store without a scheme", least + "store: {url: ./x}", `"./x" is no kind of store`},
+		{"store with a host", least + "store: {url: 'file://data/x'}", "would name a host"},
+		{"default server without key", strings.Replace(least, "base_url: \"http://127.0.0.1:1/v1\"", "model: gpt-5", 1), "add key: env:OPENAI_API_KEY"},
+		{"literal key", strings.Replace(least, "base_url", "key: sk-123456, base_url", 1), "use env:NAME"},
+		{"bad env name", strings.Replace(least, "base_url", "key: 'env:A B', base_url", 1), "cannot name an environment variable"},
+		{"missing key file", strings.Replace(least, "base_url", "key: 'file:/no/such', base_url", 1), `needs the file "/no/such": there is no such file`},
+		{"password in URL", strings.Replace(least, "127.0.0.1", "u:p@127.0.0.1", 1), "holds a user name or password"},
+		{"call below attempt", strings.Replace(least, "base_url", "timeouts: {call: 1s}, base_url", 1), "raise it"},
+		{"hot", strings.Replace(least, "base_url", "temperature: 3, base_url", 1), "from 0 to 2"},
+		{"reserved name", strings.Replace(least, "hello:", "holdfast-x:", 1), "are reserved"},
+		{"odd name", strings.Replace(least, "hello:", "'a b':", 1), "cannot be a name"},
+		{"no instructions", strings.Replace(least, "instructions: Say hello.", "", 1), "has no instructions"},
+		{"all tools", strings.Replace(least, "{ins", "{tools: ['*'], ins", 1), "is too much"},
+		{"tool that is a server", withServer("files"), `write "files.*" for all`},
+		{"server without tool", withServer("files."), "names no tool after the dot"},
+		{"too exact cost", strings.Replace(least, "{ins", "{limits: {cost: 0.0000001}, ins", 1), "at most six decimals"},
+		{"no steps", strings.Replace(least, "{ins", "{limits: {steps: 0}, ins", 1), "must be at least 1"},
+		{"tool that is nothing", least + "tools: {a: {description: x}}", "neither http nor mcp"},
+		{"tool that is both", least + "tools: {a: {http: {url: 'http://x'}, mcp: {command: [x]}}}", "both http and mcp"},
+		{"URL without scheme", least + "tools: {a: {description: x, http: {url: 'x.example'}}}", "does not begin with http"},
+		{"window without effect", least + "tools: {a: {description: x, window: 1h, http: {url: 'http://x'}}}", "only effect: idempotent has a window"},
+		{"own header", least + "tools: {a: {description: x, http: {url: 'http://x', headers: {idempotency-key: x}}}}", "is set by Holdfast"},
+		{"header twice", least + "tools: {a: {description: x, http: {url: 'http://x', headers: {x-a: x, X-A: y}}}}", "given twice"},
+		{"literal authorization", least + "tools: {a: {description: x, http: {url: 'http://x', headers: {Authorization: Basic abc}}}}", "is written out"},
+		{"schema of text", least + "tools: {a: {description: x, parameters: {type: string}, http: {url: 'http://x'}}}", "begin with type: object"},
+		{"schema with infinity", least + "tools: {a: {description: x, parameters: {type: object, x: .inf}, http: {url: 'http://x'}}}", "no number that JSON knows"},
+		{"schema with octal", least + "tools: {a: {description: x, parameters: {type: object, x: 0x10}, http: {url: 'http://x'}}}", "which JSON cannot write"},
+		{"server reached twice", least + "tools: {a: {mcp: {command: [x], url: 'http://x'}}}", "both command and url"},
+		{"server not reached", least + "tools: {a: {mcp: {}}}", "neither command nor url"},
+		{"env for a URL", least + "tools: {a: {mcp: {url: 'http://x', env: {A: b}}}}", "env belongs to a server that is started by command"},
+		{"effect of a server", least + "tools: {a: {effect: read, mcp: {command: [x]}}}", "effect belongs to an HTTP tool"},
+		{"deep", "tools: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100), "unknown field"},
+		{"deep schema", least + "tools: {t: {parameters: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100) + "}}", "nested deeper"},
+	}
+	for _, tt := range tests {
+		t.Run(tt.name, func(t *testing.T) {
+			t.Parallel()
+			_, err := parseWith(nil, "/etc", tt.text)
+			if err == nil {
+				t.Fatal("no error")
+			}
+			if !strings.Contains(err.Error(), tt.want) {
+				t.Errorf("error does not say %q:\n%v", tt.want, err)
+			}
+		})
+	}
+}
+
+func withServer(tool string) string {
+	return strings.Replace(least, "{ins", "{tools: ["+tool+"], ins", 1) + "tools: {files: {mcp: {command: [x]}}}\n"
+}
+
+func TestLoadStoreNeedsNoKeyOfAModel(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.yaml")
+	write(t, path, "store: {url: file://./data}\nmodels: {main: {key: env:HOLDFAST_TEST_NOT_SET}}\nagents: {a: {instructions: x}}\n")
+	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "HOLDFAST_TEST_NOT_SET") {
+		t.Errorf("Load: %v", err)
+	}
+	c, err := LoadStore(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if want := "file://" + filepath.Join(filepath.Dir(path), "data"); c.Store.URL != want {
+		t.Errorf("store is %q, want %q", c.Store.URL, want)
+	}
+}
+
+func TestAMissingFileSaysSo(t *testing.T) {
+	t.Parallel()
+	_, err := Load(filepath.Join(t.TempDir(), "holdfast.yaml"))
+	if err == nil || !strings.Contains(err.Error(), "there is no such file; name another") {
+		t.Errorf("got %v", err)
+	}
+}
+
+func FuzzParse(f *testing.F) {
+	for _, s := range []string{
+		least, whole, "", "a", "a: [", "a: {b: 1, c: [1, 2]}\n? x\n: y", "a: &x 1\nb: *x\n<<: *x", "a: |\n  b\n c",
+		"{? {? ", "0::", "*-0", ">\n>", "true :", "10.:", "models: {main: {key: env:}}", "\ufeffserial: 1", "a:\n\t- b",
+		"tools: {t: {parameters: {a: 1e9999999999, b: .5, c: +1, d: 0o7, e: ~}}}", "serial: 99999999999999999999",
+		"models: {main: {key: 'file:/'}}", "agents: {a: {instructions: 'file:'}}", "- - - - a", "!!map {a: b}",
+		"limits: {result: 1 KiB}", "worker: {health: ':99999'}",
+	} {
+		f.Add([]byte(s))
+	}
+	dir := f.TempDir()
+	f.Fuzz(func(t *testing.T, b []byte) {
+		// Files are out of the fuzzer's reach: only the form of a reference is tested here.
+		if strings.Contains(string(b), "file:/") || strings.Contains(string(b), "..") {
+			t.Skip()
+		}
+		c, err := parseWith(map[string]string{"SEAL": "s", "TOKEN": "t"}, dir, string(b))
+		if err == nil {
+			if len(c.Models) == 0 || len(c.Agents) == 0 {
+				t.Error("accepted without models or agents")
+			}
+			return
+		}
+		for _, p := range problemsOf(t, err) {
+			if p.Message == "" || strings.Count(p.Excerpt, "\n") > 1 {
+				t.Errorf("problem %+v", p)
+			}
+		}
+	})
+}
