@@ -52,11 +52,13 @@ type OpenResult struct {
 	Model      string   `json:"model"` // the name in the configuration
 	Limits     Limits   `json:"limits"`
 	Attempt    Duration `json:"attempt"`   // longest attempt of a model call
-	Heartbeat  Duration `json:"heartbeat"` // after which a silent attempt is given up
-	Store      string   `json:"store"`     // identity of the store
-	Serial     int64    `json:"serial,omitempty"`
-	Entry      Entry    `json:"entry"` // the message, its text in the store when it is long
-	Build      string   `json:"build,omitempty"`
+	Heartbeat  Duration `json:"heartbeat"` // after which a silent attempt of the model is given up
+	// ToolHeartbeat is the same for a tool.
+	ToolHeartbeat Duration `json:"toolHeartbeat"`
+	Store         string   `json:"store"` // identity of the store
+	Serial        int64    `json:"serial,omitempty"`
+	Entry         Entry    `json:"entry"` // the message, its text in the store when it is long
+	Build         string   `json:"build,omitempty"`
 }
 
 // TurnInput is the argument of the Turn workflow.

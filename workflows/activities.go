@@ -76,7 +76,7 @@ func (t *turn) toolContext(ctx workflow.Context, c agent.Call) workflow.Context 
 	return workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
 		// An attempt may have to wait for an earlier one that still runs, then take its own time.
 		StartToCloseTimeout: 2*c.Timeout.Std() + 2*attemptGrace,
-		HeartbeatTimeout:    t.st.Open.Heartbeat.Std(),
+		HeartbeatTimeout:    t.st.Open.ToolHeartbeat.Std(),
 		RetryPolicy:         &policy,
 		WaitForCancellation: true,
 		Summary:             "tool: " + c.Summary,

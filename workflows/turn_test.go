@@ -39,7 +39,7 @@ func (w *world) open(_ context.Context, in agent.OpenInput) (agent.OpenResult, e
 	}
 	return agent.OpenResult{
 		Definition: agent.DigestOf([]byte("definition")), Model: "m", Limits: w.limits,
-		Attempt: agent.Duration(time.Minute), Heartbeat: agent.Duration(10 * time.Second), Store: "store-1", Serial: 4,
+		Attempt: agent.Duration(time.Minute), Heartbeat: agent.Duration(10 * time.Second), ToolHeartbeat: agent.Duration(10 * time.Second), Store: "store-1", Serial: 4,
 		Entry: agent.Entry{Role: agent.RoleUser, Text: in.Message.Text},
 	}, nil
 }
