@@ -1,0 +1,56 @@
+package policy
+
+import (
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// Names of the rules, as verdicts carry them.
+const (
+	RuleAllowListed = "allow-listed" // the agent lists the tool
+	RuleNotListed   = "not-listed"   // it does not
+	RuleNoPolicy    = "no-policy"    // there is no policy to decide by
+)
+
+// A Policy is safe for concurrent use. Its zero value, and a nil one, deny everything.
+type Policy struct {
+	version agent.Digest
+}
+
+// AllowListed returns the policy with one rule: an agent may use the tools that its definition lists.
+func AllowListed() *Policy {
+	return &Policy{version: agent.DigestOf([]byte("holdfast-policy-1\n" + RuleAllowListed + "\n"))}
+}
+
+// Version returns the digest of the policy's text; equal versions decide equally. It is empty when there
+// is no policy.
+func (p *Policy) Version() agent.Digest {
+	if p == nil {
+		return ""
+	}
+	return p.version
+}
+
+// A Request is an action to decide on.
+type Request struct {
+	Agent agent.Definition // as the turn started with it
+	Tool  string
+	Class agent.Class
+	Args  string // canonical
+	Scope agent.Scope
+	Place agent.Place
+}
+
+// Decide returns the verdict on r. A tool's name is compared byte by byte: a look-alike is not listed.
+func (p *Policy) Decide(r Request) agent.Verdict {
+	v := agent.Verdict{Decision: agent.DecisionDeny, Rule: RuleNotListed, Policy: p.Version().Short()}
+	if p.Version() == "" {
+		v.Rule = RuleNoPolicy
+		return v
+	}
+	for _, t := range r.Agent.Tools {
+		if t.Name == r.Tool {
+			v.Decision, v.Rule = agent.DecisionAllow, RuleAllowListed
+		}
+	}
+	return v
+}

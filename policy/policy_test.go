@@ -1,0 +1,40 @@
+package policy_test
+
+import (
+	"testing"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/policy"
+)
+
+func TestAnAgentMayUseWhatItListsAndNothingElse(t *testing.T) {
+	t.Parallel()
+	listed := agent.Definition{Tools: []agent.ToolRef{{Name: "get"}, {Name: "pay"}}}
+	version := policy.AllowListed().Version()
+	if !version.Valid() || version != policy.AllowListed().Version() {
+		t.Fatalf("version %q", version)
+	}
+	cases := []struct {
+		name     string
+		policy   *policy.Policy
+		agent    agent.Definition
+		tool     string
+		decision agent.Decision
+		rule     string
+	}{
+		{"listed", policy.AllowListed(), listed, "pay", agent.DecisionAllow, policy.RuleAllowListed},
+		{"not listed", policy.AllowListed(), listed, "refund", agent.DecisionDeny, policy.RuleNotListed},
+		{"cyrillic a", policy.AllowListed(), listed, "p\u0430y", agent.DecisionDeny, policy.RuleNotListed},
+		{"other case", policy.AllowListed(), listed, "Pay", agent.DecisionDeny, policy.RuleNotListed},
+		{"no name", policy.AllowListed(), listed, "", agent.DecisionDeny, policy.RuleNotListed},
+		{"no tools", policy.AllowListed(), agent.Definition{}, "pay", agent.DecisionDeny, policy.RuleNotListed},
+		{"zero policy", &policy.Policy{}, listed, "pay", agent.DecisionDeny, policy.RuleNoPolicy},
+		{"nil policy", nil, listed, "pay", agent.DecisionDeny, policy.RuleNoPolicy},
+	}
+	for _, c := range cases {
+		want := agent.Verdict{Decision: c.decision, Rule: c.rule, Policy: c.policy.Version().Short()}
+		if got := c.policy.Decide(policy.Request{Agent: c.agent, Tool: c.tool}); got != want {
+			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
+		}
+	}
+}
