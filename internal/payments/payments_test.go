@@ -57,7 +57,8 @@ const refund42 = `{"order":"42","amount":"19.90"}`
 
 func TestSameKeyGetsTheSameAnswerAndOneEntry(t *testing.T) {
 	t.Parallel()
-	s, url := start(t, Config{})
+	repeats := make(chan string, 2)
+	s, url := start(t, Config{OnRepeat: func(key string) { repeats <- key }})
 	status, first := post(t, url, `"k"`, refund42)
 	if status != http.StatusCreated {
 		t.Fatalf("status %d: %s", status, first)
@@ -70,6 +71,9 @@ func TestSameKeyGetsTheSameAnswerAndOneEntry(t *testing.T) {
 	books := s.Books()
 	if len(books.Entries) != 1 || books.Requests["k"] != 2 {
 		t.Errorf("books %+v, want one entry and two requests", books)
+	}
+	if len(repeats) != 1 {
+		t.Errorf("%d repeats, want 1", len(repeats))
 	}
 }
 

@@ -26,6 +26,8 @@ type Config struct {
 	// OnCommit is called for each request that made an entry, after the entry is on disk and before
 	// the answer is written. It must be safe for concurrent use.
 	OnCommit func(key string)
+	// OnRepeat is called for each request that is answered with the entry of an earlier one.
+	OnRepeat func(key string)
 	// IgnoreKeys makes the service one that knows nothing of idempotency: each request is an entry.
 	IgnoreKeys bool
 	// FailAfterCommit is how many answers to requests that made an entry are a 500 instead.
@@ -146,8 +148,11 @@ func (s *Service) acceptable(req request) (int, error) {
 }
 
 func (s *Service) answer(w http.ResponseWriter, r *http.Request, e Entry, made bool) {
-	if made && s.cfg.OnCommit != nil {
-		s.cfg.OnCommit(e.Key)
+	if tell := s.cfg.OnRepeat; !made && tell != nil {
+		tell(e.Key)
+	}
+	if tell := s.cfg.OnCommit; made && tell != nil {
+		tell(e.Key)
 	}
 	if s.cfg.Delay > 0 {
 		select {
