@@ -1,0 +1,43 @@
+package demo
+
+import (
+	_ "embed"
+	"encoding/json"
+	"fmt"
+	"os"
+	"strings"
+	"text/template"
+)
+
+const agentName = "support"
+
+//go:embed holdfast.yaml.tmpl
+var configText string
+
+// places is what the configuration's template is filled with.
+type places struct {
+	Agent, Store        string
+	BaseURL, Model, Key string
+	Payments            string // base URL
+}
+
+func writeConfig(path string, p places) error {
+	t, err := template.New("holdfast.yaml").Funcs(template.FuncMap{"quote": quote}).Parse(configText)
+	if err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	var b strings.Builder
+	if err := t.Execute(&b, p); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	if err := os.WriteFile(path, []byte(b.String()), 0o600); err != nil {
+		return fmt.Errorf("demo: %w", err)
+	}
+	return nil
+}
+
+// quote makes a YAML string of any text: JSON's strings are YAML's.
+func quote(s string) (string, error) {
+	b, err := json.Marshal(s)
+	return string(b), err
+}
