@@ -39,7 +39,7 @@ build: ## build bin/holdfast
 demo: build ## show the promise: kill the worker after the payment, and see one refund (a minute, no API key)
 	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" bin/holdfast demo
 
-test: bin/holdfast-failpoint mcp ## run every test, on a real Temporal server and real MCP servers where Node is there
+test: mcp ## run every test, on a real Temporal server and real MCP servers where Node is there
 	@$(if $(RACE),,echo "note: no C compiler found, so the tests run without the race detector")
 	@tools/temporal.sh >/dev/null
 	$(GOTEST) $(RACE) -shuffle=on -timeout 20m $(TESTFLAGS) ./...
@@ -74,7 +74,7 @@ bench: ## compare a turn with a naive loop and a floor (tests/bench)
 	@tools/temporal.sh >/dev/null
 	$(GOTEST) -run '^$$' -bench . -benchtime 1x -timeout 60m $(TESTFLAGS) ./tests/bench/...
 
-histories: bin/holdfast-failpoint ## record the replay histories of this version anew (tests/histories)
+histories: ## record the replay histories of this version anew (tests/histories)
 	@tools/temporal.sh >/dev/null
 	$(GOTEST) -count=1 -timeout 20m ./tests/histories/... -update
 
@@ -90,13 +90,8 @@ mcp: ## install the MCP servers that the tests talk to (tests/mcp; skipped with 
 clean: ## remove what was built; caches and .holdfast/ stay
 	rm -rf bin
 
-.PHONY: bin-lint bin/holdfast-failpoint
+.PHONY: bin-lint
 bin-lint:
 	@tools/build.sh gofumpt tools/lint mvdan.cc/gofumpt "a few seconds"
 	@tools/build.sh workflowcheck tools/lint go.temporal.io/sdk/contrib/tools/workflowcheck "a few seconds"
 	@tools/build.sh golangci-lint tools/lint github.com/golangci/golangci-lint/v2/cmd/golangci-lint "about two minutes on two cores"
-
-# The worker of the kill tests. Go's own cache knows what is out of date.
-bin/holdfast-failpoint:
-	@mkdir -p bin
-	$(GO) build -tags failpoint -o bin/holdfast-failpoint .
