@@ -17,6 +17,9 @@ const (
 	ErrContentFilter  = "content_filter"
 	ErrRefusal        = "refusal"
 
+	// Of a tool call that is tried again.
+	ErrTool = "tool"
+
 	// Of a turn.
 	ErrUnknownAgent = "unknown_agent"
 	ErrLimit        = "limit"  // limits used up and nobody extended them

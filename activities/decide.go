@@ -1,0 +1,221 @@
+package activities
+
+import (
+	"encoding/json"
+	"fmt"
+	"strings"
+	"unicode/utf8"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
+	"github.com/holdfast-run/holdfast/internal/openai"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/tool"
+)
+
+// A desk decides what becomes of the calls that a model asked for in one step.
+type desk struct {
+	snap  *Snapshot
+	def   agent.Definition
+	scope agent.Scope
+	place agent.Place // of the step
+}
+
+// Texts for the model about calls that are not run. Each says what to do.
+const (
+	cutByLength = "cut off by the output limit before the answer was finished: nothing was run; ask again with less in one answer"
+	cutByFilter = "the answer was cut off by the provider's content filter: nothing was run"
+	unfinished  = "the answer was not finished: nothing was run; ask again"
+)
+
+// maxListed bounds the calls of one answer that go through history. The transcript has all of them, and
+// the model is told that the rest has no result.
+const maxListed = 512
+
+// calls canonicalises what the model asked for and has policy decide on each call. ids are the calls'
+// ids, unique in the conversation.
+func (d *desk) calls(asked []openai.Call, ids []string, finish agent.Finish) []agent.Call {
+	var out []agent.Call
+	for i, c := range asked[:min(len(asked), maxListed)] {
+		call := agent.Call{ID: ids[i], Tool: d.name(c.Name)}
+		if why := d.unready(i, c, finish); why != "" {
+			call.Trouble = why
+		} else {
+			call = d.canonicalise(call, i+1, c.Args)
+		}
+		out = append(out, call)
+	}
+	return out
+}
+
+// name returns the name of a tool as it stands in history: a foreign one only for display.
+func (d *desk) name(name string) string {
+	if _, ok := d.snap.Tools.Lookup(name); ok {
+		return name
+	}
+	return cut(approval.Visible(head(name, 64)), 64)
+}
+
+// unready returns why a call cannot be looked at at all.
+func (d *desk) unready(i int, c openai.Call, finish agent.Finish) string {
+	switch finish {
+	case agent.FinishCalls:
+	case agent.FinishLength:
+		return cutByLength
+	case agent.FinishFilter:
+		return cutByFilter
+	default:
+		return unfinished
+	}
+	if most := d.def.Limits.Calls; most > 0 && i >= most {
+		return fmt.Sprintf("not run: at most %d calls are run in one answer; ask again for this one", most)
+	}
+	if _, ok := d.snap.Tools.Lookup(c.Name); !ok {
+		return fmt.Sprintf("there is no tool %s; %s", quoted(c.Name), d.listed())
+	}
+	if c.Damaged != "" {
+		return "not run: " + cut(c.Damaged, 300) + "; ask again"
+	}
+	return ""
+}
+
+// canonicalise turns the raw arguments of the n-th call into the exact bytes that everybody gets.
+func (d *desk) canonicalise(call agent.Call, n int, raw string) agent.Call {
+	args, err := approval.Canonical([]byte(raw))
+	if err != nil {
+		call.Trouble = err.Error()
+		return call
+	}
+	call.Args = args
+	return d.decide(call, n)
+}
+
+// decide gives a call with canonical arguments its identity and its verdict. It is used alike for a new
+// answer and for one that an earlier attempt accepted: the verdict is always today's.
+func (d *desk) decide(call agent.Call, n int) agent.Call {
+	t, ok := d.snap.Tools.Lookup(call.Tool)
+	if !ok {
+		return refuse(call, fmt.Sprintf("there is no tool %s; %s", quoted(call.Tool), d.listed()))
+	}
+	spec := t.Spec()
+	place := agent.Place{Turn: d.place.Turn, Step: d.place.Step, Call: n}
+	call.Class, call.Timeout = spec.Class, agent.Duration(spec.Timeout)
+	call.Action = action(spec, call.Args, place).Digest()
+	intent, err := approval.IntentDigest(spec.Name, call.Args, spec.Identity, resource(spec.Resource, call.Args))
+	if err != nil {
+		return refuse(call, err.Error())
+	}
+	call.Intent = intent.Short()
+	call.Summary = d.snap.summary(call.Tool, call.Args)
+	call.Verdict = d.snap.Policy.Decide(policy.Request{
+		Agent: d.def, Tool: call.Tool, Class: spec.Class, Args: call.Args, Scope: d.scope, Place: place,
+	})
+	if call.Verdict.Decision != agent.DecisionAllow {
+		return refuse(call, fmt.Sprintf("not allowed (%s); %s", call.Verdict.Rule, d.listed()))
+	}
+	if err := d.snap.Tools.Validate(call.Tool, call.Args); err != nil {
+		return refuse(call, err.Error())
+	}
+	return call
+}
+
+// refuse gives a call its trouble; what cannot run has no arguments in history.
+func refuse(call agent.Call, why string) agent.Call {
+	call.Args, call.Trouble = "", cut(why, maxError)
+	return call
+}
+
+// listed names the tools that the agent lists and this worker has.
+func (d *desk) listed() string {
+	var names []string
+	for _, ref := range d.def.Tools {
+		if _, ok := d.snap.Tools.Lookup(ref.Name); ok {
+			names = append(names, ref.Name)
+		}
+	}
+	if len(names) == 0 {
+		return "there are no tools"
+	}
+	return "the tools are " + cut(strings.Join(names, ", "), 1<<10)
+}
+
+// action is the one place that says what an action digest is taken over.
+func action(spec tool.Spec, args string, p agent.Place) approval.Action {
+	return approval.Action{
+		Tool: spec.Name, Version: spec.Version, Args: args, Resource: resource(spec.Resource, args),
+		Turn: p.Turn, Step: p.Step, Call: p.Call,
+	}
+}
+
+// resource fills the {argument} placeholders of a tool's resource template. Numbers stay as they are
+// written; an argument that is not there or not a scalar leaves its place empty.
+func resource(template, args string) string {
+	if template == "" {
+		return ""
+	}
+	values := map[string]json.RawMessage{}
+	if err := json.Unmarshal([]byte(args), &values); err != nil {
+		return template
+	}
+	var out strings.Builder
+	for {
+		before, rest, ok := strings.Cut(template, "{")
+		out.WriteString(before)
+		if !ok {
+			return out.String()
+		}
+		name, after, _ := strings.Cut(rest, "}")
+		value, _ := scalar(values[name])
+		out.WriteString(value)
+		template = after
+	}
+}
+
+// scalar returns the text of a JSON string, number or truth value.
+func scalar(raw json.RawMessage) (string, bool) {
+	switch {
+	case len(raw) == 0 || raw[0] == '{' || raw[0] == '[' || raw[0] == 'n':
+		return "", false
+	case raw[0] == '"':
+		var s string
+		err := json.Unmarshal(raw, &s)
+		return s, err == nil
+	}
+	return string(raw), true
+}
+
+// Bounds of a summary, in runes.
+const (
+	maxSummary = 60
+	maxShown   = 24 // of one argument
+)
+
+// summary returns a line for the Web UI: the tool and at most two short scalar arguments.
+func (s *Snapshot) summary(name, args string) string {
+	line := name
+	dec := json.NewDecoder(strings.NewReader(args))
+	if _, err := dec.Token(); err != nil {
+		return line
+	}
+	for shown := 0; shown < 2 && dec.More(); {
+		if _, err := dec.Token(); err != nil {
+			break
+		}
+		var raw json.RawMessage
+		if err := dec.Decode(&raw); err != nil {
+			break
+		}
+		if v, ok := scalar(raw); ok && v != "" && utf8.RuneCountInString(v) <= maxShown {
+			line += " " + v
+			shown++
+		}
+	}
+	// Masked before it is cut and before it is made visible: either could hide a secret from the mask.
+	r := []rune(approval.Visible(s.Mask.String(line)))
+	if len(r) > maxSummary {
+		r = append(r[:maxSummary-1], '…')
+	}
+	return string(r)
+}
+
+func quoted(name string) string { return `"` + cut(approval.Visible(head(name, 100)), 100) + `"` }

@@ -1,0 +1,120 @@
+package activities
+
+import (
+	"context"
+	"sync"
+	"time"
+
+	"go.temporal.io/sdk/activity"
+)
+
+// Progress is what an activity's heartbeat carries. A person sees it in the Web UI, and the next attempt
+// gets it: always after a returned error, and as far as it was sent after a death.
+type Progress struct {
+	Phase string `json:"phase"`
+	Bytes int64  `json:"bytes,omitempty"` // of the model's answer so far
+	// Troubles counts the errors so far that were tried again, Since is the first one's time.
+	Troubles int       `json:"troubles,omitempty"`
+	Since    time.Time `json:"since,omitzero"`
+	// Bad counts those troubles that were undecodable answers.
+	Bad int `json:"bad,omitempty"`
+	// Unsent is the last attempt of an unbroken row from the first in which every attempt ended
+	// knowing that it sent nothing.
+	Unsent int `json:"unsent,omitempty"`
+}
+
+// A pulse is one attempt of an activity as the server sees it. It beats from its first moment until it
+// is stopped, so that neither a slow store nor a slow model looks like a dead worker, and so that a
+// cancellation arrives.
+type pulse struct {
+	ctx     context.Context
+	attempt int
+	beat    func(Progress)
+	done    chan struct{}
+	wait    sync.WaitGroup
+
+	mu sync.Mutex
+	p  Progress
+}
+
+// begin starts the pulse of the activity that ctx belongs to.
+func begin(ctx context.Context, phase string) *pulse {
+	info := activity.GetInfo(ctx)
+	p := &pulse{ctx: ctx, attempt: int(info.Attempt), done: make(chan struct{}), beat: func(Progress) {}}
+	if info.IsLocalActivity {
+		return p // nobody listens: a local activity lives and dies with its workflow task
+	}
+	p.beat = func(p Progress) { activity.RecordHeartbeat(ctx, p) }
+	if activity.HasHeartbeatDetails(ctx) {
+		// Details that this build cannot read mean a call that starts to count anew, no more.
+		_ = activity.GetHeartbeatDetails(ctx, &p.p)
+	}
+	p.p.Bytes = 0
+	p.phase(phase)
+	every := info.HeartbeatTimeout / 3
+	if every <= 0 {
+		every = DefaultHeartbeat / 3
+	}
+	p.wait.Go(func() { p.run(every) })
+	return p
+}
+
+func (p *pulse) run(every time.Duration) {
+	t := time.NewTicker(every)
+	defer t.Stop()
+	for {
+		select {
+		case <-t.C:
+			p.send()
+		case <-p.done:
+			return
+		}
+	}
+}
+
+// stop ends the beating. What was noted last is then sent with the activity's error, if it returns one.
+func (p *pulse) stop() {
+	close(p.done)
+	p.wait.Wait()
+}
+
+func (p *pulse) send() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.beat(p.p)
+}
+
+// note changes the progress and sends it; the SDK sends at most one in 0.8 heartbeat timeouts, and the
+// last one with a returned error.
+func (p *pulse) note(change func(*Progress)) Progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	change(&p.p)
+	p.beat(p.p)
+	return p.p
+}
+
+func (p *pulse) phase(name string) { p.note(func(p *Progress) { p.Phase = name }) }
+
+// bytes sets the size of the answer so far; the ticker sends it.
+func (p *pulse) bytes(n int) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.p.Phase, p.p.Bytes = "receiving the answer", int64(n)
+}
+
+func (p *pulse) progress() Progress {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.p
+}
+
+// trouble counts an error after which the call is tried again.
+func (p *pulse) trouble() Progress {
+	return p.note(func(p *Progress) {
+		p.Troubles++
+		if p.Since.IsZero() {
+			p.Since = time.Now().UTC().Round(time.Millisecond)
+		}
+	})
+}

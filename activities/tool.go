@@ -1,0 +1,197 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/store"
+	"github.com/holdfast-run/holdfast/tool"
+)
+
+// How often a tool is tried.
+const (
+	// missTries is for a worker that does not have the tool, or has another version of it: in the
+	// middle of a rollout another worker may do better.
+	missTries = 3
+	readTries = 5 // of a read, in all
+	sendTries = 8 // of an idempotent effect, in all
+	dialTries = 5 // of an effect of which nothing was sent, in one attempt
+)
+
+// maxFailure bounds the error text of a tool in bytes.
+const maxFailure = 64 << 10
+
+// doGrace is how long a tool may take beyond its timeout before its attempt is given up.
+const doGrace = 2 * time.Second
+
+// Tool runs one action: it admits it, records the dispatch, sends it and keeps the outcome. It returns a
+// result for everything that the model or the ledger must hear of, and an error only for what is worth
+// another attempt: whether that attempt sends again is decided from the records of this one.
+func (a *Activities) Tool(ctx context.Context, in agent.ToolInput) (agent.ToolResult, error) {
+	p := begin(ctx, "admitting")
+	defer p.stop()
+	return a.tool(p, in)
+}
+
+func (a *Activities) tool(p *pulse, in agent.ToolInput) (agent.ToolResult, error) {
+	snap := a.Current()
+	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
+		return agent.ToolResult{}, err
+	}
+	r := &toolRun{
+		Activities: a, pulse: p, snap: snap, in: in,
+		space: a.Store.Space(in.Scope), key: agent.ActionKey(in.Scope, in.Place, in.Action),
+	}
+	refusal, err := r.admission()
+	switch {
+	case err != nil:
+		return agent.ToolResult{}, err
+	case refusal != nil && in.Class == agent.ClassRead:
+		return *refusal, nil
+	case refusal != nil:
+		// Nothing of this attempt's is sent, but an earlier one may have sent.
+		return a.withhold(p.ctx, snap, in.Scope, claimOf(r.key, p.attempt, in.Class, in.Action), *refusal)
+	case r.spec.Class == agent.ClassRead:
+		return r.read()
+	}
+	return r.effect()
+}
+
+// toolRun is one attempt of one action.
+type toolRun struct {
+	*Activities
+	*pulse
+	snap    *Snapshot
+	in      agent.ToolInput
+	space   *store.Space
+	key     string
+	tool    tool.Tool
+	spec    tool.Spec
+	verdict agent.Verdict
+	owner   bool // of the dispatch record
+}
+
+// admission decides whether the action may be sent as things stand now: the tool is there, the bytes
+// handed over are still the action that was decided on, and policy still allows it. It returns what the
+// model is told if not.
+func (r *toolRun) admission() (*agent.ToolResult, error) {
+	t, ok := r.snap.Tools.Lookup(r.in.Tool)
+	if !ok {
+		return r.miss("the tool %q is not there any more: nothing was run", r.in.Tool)
+	}
+	r.tool, r.spec = t, t.Spec()
+	if action(r.spec, r.in.Args, r.in.Place).Digest() != r.in.Action {
+		return r.miss("the tool %q has changed since this was asked for: nothing was run; ask again if it is still wanted", r.in.Tool)
+	}
+	def, err := r.definition(r.ctx, r.snap, r.in.Scope, r.in.Agent, r.in.Definition)
+	if err != nil {
+		return nil, err
+	}
+	r.verdict = r.snap.Policy.Decide(policy.Request{
+		Agent: def, Tool: r.in.Tool, Class: r.spec.Class, Args: r.in.Args, Scope: r.in.Scope, Place: r.in.Place,
+	})
+	if r.verdict.Decision != agent.DecisionAllow {
+		res := r.result(agent.StateDenied)
+		res.Text = fmt.Sprintf("not allowed (%s): nothing was run", r.verdict.Rule)
+		res.Note = "policy " + r.verdict.Policy + ": " + string(r.verdict.Decision) + " (" + r.verdict.Rule + ")"
+		return &res, nil
+	}
+	return nil, nil
+}
+
+// miss is for what this worker cannot do. If its configuration is newer than what the turn has seen, no
+// other worker will do better; else another one gets a chance first.
+func (r *toolRun) miss(format string, name string) (*agent.ToolResult, error) {
+	if r.snap.Serial <= r.in.Serial && r.progress().Troubles < missTries {
+		p := r.trouble()
+		return nil, r.snap.retryable(agent.ErrStaleConfig, backoff(p.Troubles), "on this worker "+format, name)
+	}
+	res := r.result(agent.StateFailed)
+	res.Text = r.snap.say(format, name)
+	res.Note = res.Text
+	return &res, nil
+}
+
+// result returns a result of this worker in the given state.
+func (r *toolRun) result(s agent.State) agent.ToolResult {
+	return agent.ToolResult{State: s, Version: r.spec.Version.Short(), Build: r.Build, At: now()}
+}
+
+// now is the wall clock as records and results hold it.
+func now() time.Time { return time.Now().UTC().Round(0) }
+
+// read runs a tool that changes nothing: without records, and again after every trouble.
+func (r *toolRun) read() (agent.ToolResult, error) {
+	r.phase("running")
+	out, err := r.do(r.ctx)
+	if r.ctx.Err() != nil {
+		return agent.ToolResult{}, r.ctx.Err()
+	}
+	if err != nil && tool.Meaning(err) != tool.OutcomeFailed && r.progress().Troubles < readTries-1 {
+		p := r.trouble()
+		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, pause(tool.RetryAfter(err), p.Troubles), "tool %q: %v", r.in.Tool, err)
+	}
+	res, kept := r.told(out, err)
+	if kept != nil {
+		return agent.ToolResult{}, r.snap.storeTrouble(r.ctx, "keeping the result of tool "+r.in.Tool, kept)
+	}
+	return res, nil
+}
+
+// told returns the result of an attempt that has a definite end: what the tool gave back or, with an
+// error, why it failed. The error that it returns is the store's; the result then says what is missing.
+func (r *toolRun) told(out tool.Result, err error) (agent.ToolResult, error) {
+	res := r.result(agent.StateCommitted)
+	if err != nil {
+		res.State = agent.StateFailed
+		res.Note = cut(r.snap.Mask.String(err.Error()), maxPreview)
+		out = tool.Result{Data: []byte("failed: " + cut(err.Error(), maxFailure))}
+	}
+	res.Attempt = r.attempt
+	c, err := r.snap.keepContent(r.ctx, r.space, out.Data, out.Type)
+	res.Text, res.Body = c.text, c.body
+	if err != nil {
+		res.Note = "the result could not be stored: " + cut(r.snap.Mask.String(err.Error()), maxPreview)
+	}
+	return res, err
+}
+
+// do runs the tool once. A tool that panics or does not come back has an outcome that nobody knows; its
+// goroutine is left behind, because Go cannot end it.
+func (r *toolRun) do(ctx context.Context) (tool.Result, error) {
+	type end struct {
+		res tool.Result
+		err error
+	}
+	ctx, cancel := context.WithTimeout(ctx, r.spec.Timeout)
+	defer cancel()
+	ended := make(chan end, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				ended <- end{err: tool.Ambiguous(fmt.Errorf("the tool panicked: %.500v", v))}
+			}
+		}()
+		res, err := r.tool.Do(ctx, tool.Call{
+			Key: r.key, Args: r.in.Args, Attempt: r.attempt, Scope: r.in.Scope, Place: r.in.Place,
+		})
+		ended <- end{res, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.res, e.err
+	case <-ctx.Done():
+	}
+	late := time.NewTimer(doGrace)
+	defer late.Stop()
+	select {
+	case e := <-ended:
+		return e.res, e.err
+	case <-late.C:
+		return tool.Result{}, tool.Ambiguous(errors.New("the tool did not come back when its time was up"))
+	}
+}
