@@ -59,7 +59,7 @@ type ModelLimits struct {
 // ModelTimeouts bound a model call in time.
 type ModelTimeouts struct {
 	Attempt   time.Duration // one request; default 5m
-	Call      time.Duration // all attempts together; default 30m
+	Call      time.Duration // how long it is tried again; default 15m
 	Idle      time.Duration // silence inside a streamed answer; default 1m
 	Heartbeat time.Duration // after which a silent attempt is given up; default 15s
 }
@@ -77,7 +77,7 @@ type Tool struct {
 
 	MCP         *MCP
 	Trusted     bool          // the server's own annotations decide the effect of undeclared tools
-	ListTimeout time.Duration // default 20s
+	ListTimeout time.Duration // start, handshake and listing together; default 1m
 	Tools       map[string]Declaration
 }
 
@@ -95,16 +95,22 @@ type HTTP struct {
 // MCP says how an MCP server is reached: a command over stdio or a URL over streamable HTTP.
 type MCP struct {
 	Command []string
-	Env     map[string]Value // all that the process gets besides PATH and HOME
+	Env     map[string]Value // all that the process gets besides PATH
 	URL     string
 	Headers map[string]Value
+	// MaxResult bounds in bytes what one call may give back; 0 is the tool package's default.
+	MaxResult int64
+	// Concurrency bounds the calls that run at once; 0 is the tool package's default.
+	Concurrency int
 }
 
 // A Declaration says about one tool of an MCP server what the server cannot be trusted to say.
 type Declaration struct {
-	Effect  agent.Class
-	Window  time.Duration
-	Timeout time.Duration
+	Effect   agent.Class
+	Window   time.Duration
+	Timeout  time.Duration
+	Identity []string
+	Resource string
 }
 
 // An Agent is what a client names.
@@ -118,7 +124,7 @@ type Agent struct {
 
 // Limits hold for every agent.
 type Limits struct {
-	// Result is how many bytes of a tool's result the model sees. Default 32KiB.
+	// Result is how many bytes of a tool's result the model sees. Default 48KiB.
 	Result int64
 	// Cache is how many bytes of decoded transcripts the worker keeps. Default 128MiB.
 	Cache int64
@@ -137,7 +143,7 @@ type Worker struct {
 	ToolHeartbeat time.Duration
 }
 
-// Mask hides the values of all references of the file. It is never nil after [Load].
+// Mask hides the values of all references of the file; nil, which hides nothing, when there are none.
 func (c *Config) Mask() *secret.Mask { return c.mask }
 
 // Path returns the file that was loaded, empty for a configuration from [Parse].

@@ -104,7 +104,7 @@ func defaults() *Config {
 		Serial: 1,
 		Store:  Store{URL: "file://./.holdfast/store"},
 		Models: map[string]Model{}, Tools: map[string]Tool{}, Agents: map[string]Agent{},
-		Limits: Limits{Result: 32 << 10, Cache: 128 << 20},
+		Limits: Limits{Result: 48 << 10, Cache: 128 << 20},
 		Worker: Worker{
 			TaskQueue: agent.TaskQueue, Concurrency: 200,
 			StopTimeout: 30 * time.Second, StickyTimeout: 5 * time.Second, ToolHeartbeat: 15 * time.Second,
@@ -116,7 +116,7 @@ func defaultModel() Model {
 	return Model{
 		BaseURL: defaultBaseURL, Stream: true,
 		Timeout: ModelTimeouts{
-			Attempt: 5 * time.Minute, Call: 30 * time.Minute,
+			Attempt: 5 * time.Minute, Call: 15 * time.Minute,
 			Idle: time.Minute, Heartbeat: 15 * time.Second,
 		},
 	}

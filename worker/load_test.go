@@ -106,10 +106,12 @@ tools:
     mcp:
       command: [npx, files]
       env: {ROOT: /srv, FILES_TOKEN: env:TOKEN}
+      max_result: 1MiB
+      concurrency: 2
     trusted: true
     list_timeout: 5s
     tools:
-      read_file: {effect: read, timeout: 5s}
+      write_file: {effect: idempotent, window: 1h, timeout: 5s, identity: [path], resource: "file/{path}"}
 agents:
   support:
     instructions: file:prompt.md
@@ -154,7 +156,7 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 			"refund": {
 				Description: "Refund an order.", Effect: agent.ClassIdempotent, Window: 48 * time.Hour,
 				Timeout: 20 * time.Second, Parameters: []byte(schema), Identity: []string{"order"},
-				Resource: "order/{order}", ListTimeout: 20 * time.Second,
+				Resource: "order/{order}", ListTimeout: time.Minute,
 				HTTP: &HTTP{
 					Method: "POST", URL: "https://pay.example/orders/{order}/refund",
 					Headers: map[string]Value{
@@ -166,11 +168,15 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 			},
 			"files": {
 				MCP: &MCP{
-					Command: []string{"npx", "files"},
-					Env:     map[string]Value{"ROOT": Literal("/srv"), "FILES_TOKEN": secretValue("env:TOKEN", "token-value")},
+					Command:   []string{"npx", "files"},
+					Env:       map[string]Value{"ROOT": Literal("/srv"), "FILES_TOKEN": secretValue("env:TOKEN", "token-value")},
+					MaxResult: 1 << 20, Concurrency: 2,
 				},
 				Trusted: true, ListTimeout: 5 * time.Second,
-				Tools: map[string]Declaration{"read_file": {Effect: agent.ClassRead, Timeout: 5 * time.Second}},
+				Tools: map[string]Declaration{"write_file": {
+					Effect: agent.ClassIdempotent, Window: time.Hour, Timeout: 5 * time.Second,
+					Identity: []string{"path"}, Resource: "file/{path}",
+				}},
 			},
 		},
 		Agents: map[string]Agent{"support": {
@@ -320,6 +326,7 @@ func TestRefusals(t *testing.T) {
 		{"default server without key", strings.Replace(least, "base_url: \"http://127.0.0.1:1/v1\"", "model: gpt-5", 1), "add key: env:OPENAI_API_KEY"},
 		{"literal key", strings.Replace(least, "base_url", "key: sk-123456, base_url", 1), "use env:NAME"},
 		{"bad env name", strings.Replace(least, "base_url", "key: 'env:A B', base_url", 1), "cannot name an environment variable"},
+		{"short secret", strings.Replace(least, "base_url", "key: env:SHORT, base_url", 1), "could not be masked"},
 		{"missing key file", strings.Replace(least, "base_url", "key: 'file:/no/such', base_url", 1), `needs the file "/no/such": there is no such file`},
 		{"password in URL", strings.Replace(least, "127.0.0.1", "u:p@127.0.0.1", 1), "holds a user name or password"},
 		{"call below attempt", strings.Replace(least, "base_url", "timeouts: {call: 1s}, base_url", 1), "raise it"},
@@ -345,6 +352,9 @@ func TestRefusals(t *testing.T) {
 		{"server reached twice", least + "tools: {a: {mcp: {command: [x], url: 'http://x'}}}", "both command and url"},
 		{"server not reached", least + "tools: {a: {mcp: {}}}", "neither command nor url"},
 		{"env for a URL", least + "tools: {a: {mcp: {url: 'http://x', env: {A: b}}}}", "env belongs to a server that is started by command"},
+		{"long server name", least + "tools: {a23456789012345678901234567890123: {mcp: {command: [x]}}}", "shorten"},
+		{"server asked afterwards", least + "tools: {a: {mcp: {command: [x]}, tools: {b: {effect: reconcilable}}}}", "declare it idempotent or once"},
+		{"store with a query", least + "store: {url: 'file:///a?b'}", "is a path only"},
 		{"effect of a server", least + "tools: {a: {effect: read, mcp: {command: [x]}}}", "effect belongs to an HTTP tool"},
 		{"deep", "tools: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100), "unknown field"},
 		{"deep schema", least + "tools: {t: {parameters: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100) + "}}", "nested deeper"},
@@ -352,7 +362,7 @@ func TestRefusals(t *testing.T) {
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
 			t.Parallel()
-			_, err := parseWith(nil, "/etc", tt.text)
+			_, err := parseWith(map[string]string{"SHORT": "abc"}, "/etc", tt.text)
 			if err == nil {
 				t.Fatal("no error")
 			}
@@ -407,7 +417,7 @@ func FuzzParse(f *testing.F) {
 		if strings.Contains(string(b), "file:/") || strings.Contains(string(b), "..") {
 			t.Skip()
 		}
-		c, err := parseWith(map[string]string{"SEAL": "s", "TOKEN": "t"}, dir, string(b))
+		c, err := parseWith(map[string]string{"SEAL": "seal-value", "TOKEN": "token-value"}, dir, string(b))
 		if err == nil {
 			if len(c.Models) == 0 || len(c.Agents) == 0 {
 				t.Error("accepted without models or agents")

@@ -7,7 +7,10 @@ import (
 	"os"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
+
+	"github.com/holdfast-run/holdfast/internal/secret"
 )
 
 // A Value is text of the configuration that may come from elsewhere. It prints as it stands in the file,
@@ -155,9 +158,20 @@ func (d *decoder) resolve(v value, scheme, name string) (string, bool) {
 		d.fail(v.path, "%s refers to a value of several lines or with a zero byte; a secret here is one line", v.shown())
 		return "", false
 	}
+	if scheme == "env" && slices.Contains(publicEnv, name) {
+		return got, true
+	}
+	if err := secret.Check(scheme+":"+name, got); err != nil {
+		d.fail(v.path, "%s: %v", v.shown(), err)
+		return "", false
+	}
 	d.refs.secrets = append(d.refs.secrets, got)
 	return got, true
 }
+
+// publicEnv are variables that a server's process may need and that are no secrets: masking the home
+// folder would take it out of every path.
+var publicEnv = []string{"HOME", "LANG", "PATH", "TMPDIR", "TZ", "USER"}
 
 // instructionsInto reads text, or a file: reference to it.
 func (d *decoder) instructionsInto(to *string) func(value) {

@@ -23,6 +23,9 @@ var (
 	headerName = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 )
 
+// maxServerName leaves room for a tool's own name in what a model calls.
+const maxServerName = 32
+
 // ownHeaders are set by Holdfast or by the HTTP client and cannot be set in the file.
 var ownHeaders = []string{
 	"Idempotency-Key", "Host", "Content-Length", "Transfer-Encoding", "Connection", "Trailer", "Upgrade",
@@ -66,8 +69,11 @@ func (c *Config) checkStore(d *decoder, dir string) {
 	scheme, rest, ok := strings.Cut(c.Store.URL, "://")
 	switch scheme {
 	case "file":
-		path, query, _ := strings.Cut(rest, "?")
+		path, err := url.PathUnescape(rest)
 		switch {
+		case err != nil || strings.ContainsAny(rest, "?#"):
+			d.fail("store/url", "a file store's URL is a path only; write file:///var/lib/holdfast or file://./folder")
+			return
 		case path == "":
 			d.fail("store/url", "the store's URL names no folder; write file:///var/lib/holdfast or file://./folder")
 			return
@@ -77,10 +83,7 @@ func (c *Config) checkStore(d *decoder, dir string) {
 		case !filepath.IsAbs(path):
 			path = filepath.Join(dir, path)
 		}
-		c.Store.URL = "file://" + path
-		if query != "" {
-			c.Store.URL += "?" + query
-		}
+		c.Store.URL = (&url.URL{Scheme: "file", Path: path}).String()
 	case "mem", "s3", "gs", "azblob":
 		if u, err := url.Parse(c.Store.URL); err != nil || u.User != nil {
 			d.fail("store/url", "the store's URL cannot be read or holds a password; credentials come from the provider's own environment variables")
@@ -249,8 +252,15 @@ func (d *decoder) checkMCP(path string, t Tool) {
 	}
 	d.checkHeaders(path+"/mcp/headers", m.Headers)
 	d.atLeast(path+"/list_timeout", t.ListTimeout, time.Second)
+	if server := path[strings.LastIndexByte(path, '/')+1:]; len(server) > maxServerName {
+		d.fail(path, "the name of an MCP server begins the names of its tools; shorten %q to %d characters", clip(server), maxServerName)
+	}
 	for _, name := range sortedKeys(t.Tools) {
-		d.checkWindow(path+"/tools/"+name, t.Tools[name].Effect, t.Tools[name].Window)
+		at, one := path+"/tools/"+name, t.Tools[name]
+		d.checkWindow(at, one.Effect, one.Window)
+		if one.Effect == agent.ClassReconcilable {
+			d.fail(at+"/effect", "a tool of an MCP server cannot be asked what became of a call; declare it idempotent or once")
+		}
 	}
 }
 

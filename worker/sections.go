@@ -83,7 +83,7 @@ func (d *decoder) model(name string, v value) Model {
 }
 
 func (d *decoder) tool(v value) Tool {
-	t := Tool{ListTimeout: 20 * time.Second}
+	t := Tool{ListTimeout: time.Minute}
 	d.object(v, fields{
 		"description":  d.textInto(&t.Description),
 		"effect":       d.effectInto(&t.Effect),
@@ -121,10 +121,12 @@ func (d *decoder) http(v value) *HTTP {
 func (d *decoder) mcp(v value) *MCP {
 	m := &MCP{}
 	d.object(v, fields{
-		"command": d.textsInto(&m.Command),
-		"env":     d.valuesInto(&m.Env),
-		"url":     d.textInto(&m.URL),
-		"headers": d.valuesInto(&m.Headers),
+		"command":     d.textsInto(&m.Command),
+		"env":         d.valuesInto(&m.Env),
+		"url":         d.textInto(&m.URL),
+		"headers":     d.valuesInto(&m.Headers),
+		"max_result":  d.sizeInto(&m.MaxResult),
+		"concurrency": d.intInto(&m.Concurrency),
 	})
 	return m
 }
@@ -132,9 +134,11 @@ func (d *decoder) mcp(v value) *MCP {
 func (d *decoder) declaration(v value) Declaration {
 	var t Declaration
 	d.object(v, fields{
-		"effect":  d.effectInto(&t.Effect),
-		"window":  d.durationInto(&t.Window),
-		"timeout": d.durationInto(&t.Timeout),
+		"effect":   d.effectInto(&t.Effect),
+		"window":   d.durationInto(&t.Window),
+		"timeout":  d.durationInto(&t.Timeout),
+		"identity": d.textsInto(&t.Identity),
+		"resource": d.textInto(&t.Resource),
 	})
 	return t
 }

@@ -1,0 +1,201 @@
+package worker
+
+import (
+	"fmt"
+	"strconv"
+	"strings"
+
+	"github.com/holdfast-run/holdfast/activities"
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/openai"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/tool"
+)
+
+// servers are the running MCP servers by their names in the file.
+type servers map[string]*tool.MCPServer
+
+// problemsAt returns a decoder that knows the file's places and has no problems yet.
+func (c *Config) problemsAt() *decoder {
+	d := c.source.decoder
+	return &decoder{file: d.file, lines: d.lines, at: d.at}
+}
+
+// assemble makes what the activities work with. Problems have the place in the file that they come from.
+func (c *Config) assemble(own []tool.Tool, running servers) (*activities.Snapshot, error) {
+	d := c.problemsAt()
+	s := &activities.Snapshot{
+		Serial: c.Serial, Agents: map[string]agent.Definition{}, Models: map[string]activities.Model{},
+		Tools: c.toolSet(d, own, running), Policy: policy.AllowListed(), Mask: c.mask,
+		ToolHeartbeat: c.Worker.ToolHeartbeat, MaxResult: c.Limits.Result,
+	}
+	for _, name := range sortedKeys(c.Models) {
+		m, err := c.Models[name].build(name)
+		if err != nil {
+			d.fail("models/"+name, "%v", err)
+		}
+		s.Models[name] = m
+	}
+	for _, name := range sortedKeys(c.Agents) {
+		s.Agents[name] = c.define(d, name, s.Tools, running)
+	}
+	if len(d.problems) > 0 {
+		return nil, &ConfigError{sortProblems(d.problems)}
+	}
+	return s, nil
+}
+
+// toolSet puts the program's own tools, the HTTP tools and those of the servers together. What a server
+// offers does not matter until an agent lists it, so a tool of it that cannot be used is no problem here.
+func (c *Config) toolSet(d *decoder, own []tool.Tool, running servers) *tool.Set {
+	set := &tool.Set{}
+	for _, t := range own {
+		if err := set.Add(t); err != nil {
+			d.add(position{}, "a tool of this program: %v", err)
+		}
+	}
+	for _, name := range sortedKeys(c.Tools) {
+		t := c.Tools[name]
+		if t.HTTP != nil {
+			h, err := tool.NewHTTP(t.httpConfig(name))
+			if err == nil {
+				err = set.Add(h)
+			}
+			if err != nil {
+				d.fail("tools/"+name, "%v", err)
+			}
+		}
+		if m := running[name]; m != nil {
+			for _, t := range m.Tools() {
+				if err := set.Add(t); err != nil {
+					d.fail("tools/"+name, "%v", err)
+				}
+			}
+		}
+	}
+	return set
+}
+
+func (t Tool) httpConfig(name string) tool.HTTPConfig {
+	h := t.HTTP
+	method := h.Method
+	if method == "" {
+		method = "POST"
+		if t.Effect == agent.ClassRead {
+			method = "GET"
+		}
+	}
+	values, refs := revealed(h.Headers)
+	return tool.HTTPConfig{
+		Name: name, Description: t.Description, Method: method, URL: h.URL, Headers: values, HeaderRefs: refs,
+		Parameters: t.Parameters, Class: t.Effect, Window: t.Window, Timeout: t.Timeout,
+		Identity: t.Identity, Resource: t.Resource, Query: h.Query, Body: h.Body,
+		AllowPrivate: h.AllowPrivate, MaxResult: h.MaxResult,
+	}
+}
+
+func revealed(m map[string]Value) (values, refs map[string]string) {
+	values, refs = map[string]string{}, map[string]string{}
+	for name, v := range m {
+		values[name], refs[name] = v.Reveal(), v.String()
+	}
+	return values, refs
+}
+
+func (t Tool) mcpConfig(name string) tool.MCPConfig {
+	m := t.MCP
+	c := tool.MCPConfig{
+		Name: name, Command: m.Command, URL: m.URL, Trusted: t.Trusted, ListTimeout: t.ListTimeout,
+		MaxResult: m.MaxResult, Concurrency: m.Concurrency, Tools: map[string]tool.Declaration{},
+	}
+	c.Headers, c.HeaderRefs = revealed(m.Headers)
+	for _, key := range sortedKeys(m.Env) {
+		c.Env = append(c.Env, key+"="+m.Env[key].Reveal())
+	}
+	for name, t := range t.Tools {
+		c.Tools[name] = tool.Declaration{
+			Class: t.Effect, Window: t.Window, Timeout: t.Timeout, Identity: t.Identity, Resource: t.Resource,
+		}
+	}
+	return c
+}
+
+func (m Model) build(name string) (activities.Model, error) {
+	c, err := openai.New(openai.Config{
+		BaseURL: m.BaseURL, Key: m.Key.Reveal(), Model: m.Model, Stream: m.Stream,
+		MaxOutput: m.Limits.OutputTokens, Temperature: m.Temperature,
+		AttemptTimeout: m.Timeout.Attempt, IdleTimeout: m.Timeout.Idle,
+	})
+	if err != nil {
+		return activities.Model{}, err
+	}
+	return activities.Model{
+		Name: name, Client: c, Price: activities.Price(m.Prices),
+		Attempt: m.Timeout.Attempt, Call: m.Timeout.Call, Heartbeat: m.Timeout.Heartbeat,
+		Concurrent: m.Limits.Concurrency,
+	}, nil
+}
+
+// define turns an agent of the file into its definition: the tools that its list means, each once, in the
+// order of the list, with the versions that they have now.
+func (c *Config) define(d *decoder, name string, set *tool.Set, running servers) agent.Definition {
+	a := c.Agents[name]
+	def := agent.Definition{Name: name, Instructions: a.Instructions, Model: a.Model, Limits: a.Limits}
+	listed := map[string]bool{}
+	for i, entry := range a.Tools {
+		at := "agents/" + name + "/tools/" + strconv.Itoa(i)
+		names, why := c.meaning(entry, set, running)
+		if why != "" {
+			d.fail(at, "agent %q: %s", name, why)
+		}
+		for _, n := range names {
+			t, ok := set.Lookup(n)
+			if !ok || listed[n] {
+				continue
+			}
+			listed[n] = true
+			def.Tools = append(def.Tools, agent.ToolRef{Name: n, Version: t.Spec().Version})
+		}
+	}
+	return def
+}
+
+// meaning returns the names of the tools that an entry of an agent's list means, or why it means none.
+func (c *Config) meaning(entry string, set *tool.Set, running servers) (names []string, why string) {
+	server, one, dotted := strings.Cut(entry, ".")
+	if !dotted {
+		if _, ok := set.Lookup(entry); ok {
+			return []string{entry}, ""
+		}
+		hint := strings.TrimSuffix(strings.TrimSpace(meant(entry, set.Names())), "?")
+		if hint != "" {
+			hint = "; " + hint
+		}
+		return nil, fmt.Sprintf("there is no tool %q%s; declare it under tools, or run a program that adds it", clip(entry), hint)
+	}
+	m := running[server]
+	if m == nil {
+		return nil, "" // it did not start, and that was reported
+	}
+	if names = m.Select(entry); len(names) > 0 {
+		return names, ""
+	}
+	var known []string
+	for _, l := range m.Listing() {
+		if l.Tool == one && l.Problem != "" {
+			return nil, fmt.Sprintf("%q cannot be used: %s", clip(entry), l.Problem)
+		}
+		known = append(known, l.Tool)
+	}
+	if one == "*" {
+		return nil, fmt.Sprintf("the MCP server %q offers no tool that can be used", server)
+	}
+	return nil, fmt.Sprintf("the MCP server %q has no tool %q; %sit has: %s", server, clip(one), meant(one, known), clipList(known))
+}
+
+func clipList(names []string) string {
+	if len(names) > 20 {
+		return strings.Join(names[:20], ", ") + fmt.Sprintf(" and %d more", len(names)-20)
+	}
+	return strings.Join(names, ", ")
+}

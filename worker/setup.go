@@ -1,0 +1,136 @@
+package worker
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/operatorservice/v1"
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// MinRetention is how long a namespace should keep closed workflows: what a turn did can be read in the
+// Web UI for so long. Closing records in the store outlive it.
+const MinRetention = 90 * 24 * time.Hour
+
+// attributes are the search attributes that workflows set, all of type Keyword.
+func attributes() []string {
+	return []string{agent.AttributeAgent, agent.AttributeAttention, agent.AttributeStatus, agent.AttributeTenant}
+}
+
+// Setup prepares a namespace: it registers the search attributes and waits until they can be searched
+// for, which takes a moment on some servers. Doing it again changes nothing. The warnings say what else
+// should be set and how.
+func Setup(ctx context.Context, c client.Client, namespace string) (warnings []string, err error) {
+	there, err := registered(ctx, c, namespace)
+	if err != nil {
+		return nil, fmt.Errorf("search attributes of namespace %q: %w", namespace, explainSetup(err, namespace))
+	}
+	add := map[string]enumspb.IndexedValueType{}
+	for _, name := range attributes() {
+		kind, ok := there.GetCustomAttributes()[name]
+		if ok && kind != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+			return nil, fmt.Errorf("namespace %q has a search attribute %q of type %s, not Keyword; remove it: temporal operator search-attribute remove --name %s", namespace, name, kind, name)
+		}
+		if !ok {
+			add[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+		}
+	}
+	if len(add) > 0 {
+		_, err = c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
+			Namespace: namespace, SearchAttributes: add,
+		})
+		var exists *serviceerror.AlreadyExists
+		if err != nil && !errors.As(err, &exists) {
+			return nil, fmt.Errorf("search attributes of namespace %q could not be added: %w", namespace, explainSetup(err, namespace))
+		}
+	}
+	if err := waitSearchable(ctx, c, namespace); err != nil {
+		return nil, err
+	}
+	return retentionWarning(ctx, c, namespace), nil
+}
+
+func explainSetup(err error, namespace string) error {
+	if !isRefusal(err) {
+		return err
+	}
+	return fmt.Errorf("%w; this server lets only its administrators do that: add %s (type Keyword) to namespace %q with its own tools", err, clipList(attributes()), namespace)
+}
+
+// lacking returns the search attributes that are not registered as Keyword.
+func lacking(there *operatorservice.ListSearchAttributesResponse) []string {
+	var lack []string
+	for _, name := range attributes() {
+		if there.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
+			lack = append(lack, name)
+		}
+	}
+	return lack
+}
+
+// waitSearchable returns when a search by the attributes is accepted: servers learn of them through a
+// cache that is refreshed every few seconds.
+func waitSearchable(ctx context.Context, c client.Client, namespace string) error {
+	ctx, cancel := context.WithTimeout(ctx, 2*time.Minute)
+	defer cancel()
+	for {
+		err := searchable(ctx, c, namespace)
+		if err == nil {
+			return nil
+		}
+		select {
+		case <-ctx.Done():
+			return fmt.Errorf("search attributes of namespace %q cannot be used yet: %w; run \"holdfast setup\" again", namespace, err)
+		case <-time.After(200 * time.Millisecond):
+		}
+	}
+}
+
+func searchable(ctx context.Context, c client.Client, namespace string) error {
+	there, err := registered(ctx, c, namespace)
+	if err != nil {
+		return err
+	}
+	if lack := lacking(there); len(lack) > 0 {
+		return fmt.Errorf("%s not there yet", clipList(lack))
+	}
+	for _, name := range attributes() {
+		_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
+			Namespace: namespace, Query: name + ` = "holdfast-setup"`,
+		})
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+func retentionWarning(ctx context.Context, c client.Client, namespace string) []string {
+	d, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: namespace})
+	if err != nil {
+		return []string{fmt.Sprintf("the retention of namespace %q could not be looked at: %v", namespace, err)}
+	}
+	kept := d.GetConfig().GetWorkflowExecutionRetentionTtl().AsDuration()
+	if kept == 0 || kept >= MinRetention {
+		return nil
+	}
+	return []string{fmt.Sprintf("namespace %q forgets closed workflows after %s; 90 days keep what turns did in the Web UI: temporal operator namespace update --namespace %s --retention 90d",
+		namespace, days(kept), namespace)}
+}
+
+func days(d time.Duration) string {
+	if n := d / (24 * time.Hour); d%(24*time.Hour) == 0 && n > 0 {
+		if n == 1 {
+			return "1 day"
+		}
+		return fmt.Sprintf("%d days", n)
+	}
+	return d.String()
+}
