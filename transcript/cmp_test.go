@@ -1,0 +1,5 @@
+package transcript
+
+import "github.com/google/go-cmp/cmp/cmpopts"
+
+var cmpEmpty = cmpopts.EquateEmpty()
