@@ -1,0 +1,149 @@
+package worker
+
+import (
+	"fmt"
+	"io"
+	"strings"
+	"text/tabwriter"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// A Report says what a configuration means on this machine. It holds no secret.
+type Report struct {
+	File   string `json:"file,omitempty"`
+	Serial int64  `json:"serial"`
+	// Digest is the configuration's, shortened.
+	Digest   string        `json:"config"`
+	Build    string        `json:"build"`
+	Store    StoreReport   `json:"store"`
+	Models   []ModelReport `json:"models"`
+	Tools    []ToolReport  `json:"tools"`
+	Agents   []AgentReport `json:"agents"`
+	Problems []Problem     `json:"problems"`
+	// Hints are not wrong, but should be known.
+	Hints []string `json:"hints,omitempty"`
+}
+
+// StoreReport says whether the store can be relied on.
+type StoreReport struct {
+	URL    string `json:"url"`
+	ID     string `json:"id,omitempty"`
+	Proven bool   `json:"proven"` // written, read back, and a second create failed
+	Sealed bool   `json:"sealed"`
+}
+
+// ModelReport says where a model is asked. Nothing is sent to it by a check.
+type ModelReport struct {
+	Name    string `json:"name"`
+	Model   string `json:"model"`
+	BaseURL string `json:"baseURL"`
+	Key     string `json:"key,omitempty"` // the reference
+}
+
+// ToolReport says what would be registered for a tool.
+type ToolReport struct {
+	Name     string      `json:"name"` // as the model calls it
+	Source   string      `json:"source"`
+	Listed   string      `json:"listed,omitempty"` // as an agent's list would name it, where that differs
+	Effect   agent.Class `json:"effect,omitempty"`
+	Declared bool        `json:"declared"`          // the file or the program says the effect
+	Suggest  string      `json:"suggest,omitempty"` // what to declare
+	Version  string      `json:"version,omitempty"` // of the declaration, shortened
+	Agents   []string    `json:"agents,omitempty"`
+	Problem  string      `json:"problem,omitempty"` // why it cannot be used
+}
+
+// AgentReport says what an agent would be.
+type AgentReport struct {
+	Name   string       `json:"name"`
+	Model  string       `json:"model"`
+	Tools  []string     `json:"tools,omitempty"`
+	Limits agent.Limits `json:"limits"`
+}
+
+// OK says whether a worker would start with this configuration.
+func (r *Report) OK() bool { return len(r.Problems) == 0 }
+
+// WriteText prints the report for a person.
+func (r *Report) WriteText(w io.Writer) error {
+	var b strings.Builder
+	fmt.Fprintf(&b, "configuration  %s, serial %d, digest %s\n", orDash(r.File), r.Serial, r.Digest)
+	fmt.Fprintf(&b, "store          %s%s\n", r.Store.URL, r.Store.text())
+	r.table(&b, "models", func(t io.Writer) {
+		for _, m := range r.Models {
+			fmt.Fprintf(t, "  %s\t%s\t%s\tkey %s\n", m.Name, m.Model, m.BaseURL, orDash(m.Key))
+		}
+	})
+	r.table(&b, "tools", func(t io.Writer) {
+		for _, m := range r.Tools {
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", m.Name, m.Source, m.effect(), orDash(m.Version), m.usedBy())
+			if m.Problem != "" {
+				fmt.Fprintf(t, "    cannot be used: %s\n", m.Problem)
+			}
+			if m.Suggest != "" {
+				fmt.Fprintf(t, "    suggested: %s\n", m.Suggest)
+			}
+		}
+	})
+	r.table(&b, "agents", func(t io.Writer) {
+		for _, a := range r.Agents {
+			fmt.Fprintf(t, "  %s\tmodel %s\ttools %s\n", a.Name, a.Model, orDash(strings.Join(a.Tools, ", ")))
+		}
+	})
+	for _, h := range r.Hints {
+		fmt.Fprintf(&b, "hint: %s\n", h)
+	}
+	for _, p := range r.Problems {
+		fmt.Fprintf(&b, "problem: %s\n", p)
+	}
+	if r.OK() {
+		b.WriteString("ok: a worker can start with this configuration\n")
+	} else {
+		fmt.Fprintf(&b, "not ok: %d to mend\n", len(r.Problems))
+	}
+	_, err := io.WriteString(w, b.String())
+	return err
+}
+
+func (r *Report) table(b *strings.Builder, title string, rows func(io.Writer)) {
+	fmt.Fprintf(b, "%s\n", title)
+	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
+	rows(t)
+	_ = t.Flush() // a strings.Builder takes everything
+}
+
+func (s StoreReport) text() string {
+	if !s.Proven {
+		return ", not usable"
+	}
+	sealed := "not sealed"
+	if s.Sealed {
+		sealed = "sealed"
+	}
+	return fmt.Sprintf(", identity %s, second create refused, %s", s.ID, sealed)
+}
+
+func (t ToolReport) effect() string {
+	switch {
+	case t.Effect == "":
+		return "-"
+	case !t.Declared:
+		return string(t.Effect) + " (not declared)"
+	}
+	return string(t.Effect)
+}
+
+func (t ToolReport) usedBy() string {
+	if len(t.Agents) == 0 {
+		return "listed by no agent"
+	}
+	return "for " + strings.Join(t.Agents, ", ")
+}
+
+func orDash(s string) string {
+	if s == "" {
+		return "-"
+	}
+	return s
+}
