@@ -68,7 +68,7 @@ func (n *node) only(names []string) node {
 
 func (n *node) numbersByValue() {
 	if n.kind == '0' {
-		n.text = byValue(n.text)
+		n.text = NumberValue(n.text)
 	}
 	for i := range n.values {
 		n.values[i].numbersByValue()

@@ -5,9 +5,9 @@ import (
 	"strings"
 )
 
-// byValue returns a text that is equal for numbers of equal value: 1, 1.0 and 10e-1. It works on the
-// digits and never computes a power of ten, so that 1e999999999 costs no more than its text.
-func byValue(number string) string {
+// NumberValue returns a text that is equal for JSON numbers of equal value: 1, 1.0 and 10e-1. It works on
+// the digits and never computes a power of ten, so that 1e999999999 costs no more than its text.
+func NumberValue(number string) string {
 	number, negative := strings.CutPrefix(number, "-")
 	mantissa, exponent := number, "0"
 	if i := strings.IndexAny(number, "eE"); i >= 0 {
