@@ -1,0 +1,211 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"sync"
+	"testing"
+	"time"
+
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/temporal"
+	_ "gocloud.dev/blob/memblob"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/secret"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/store"
+	"github.com/holdfast-run/holdfast/tool"
+	"github.com/holdfast-run/holdfast/transcript"
+)
+
+const hush = "hunter2-is-the-secret"
+
+// A world is one worker over a real store, with tools that count.
+type world struct {
+	*Activities
+	t     *testing.T
+	scope agent.Scope
+	snap  *Snapshot
+}
+
+func newWorld(t *testing.T, url string, tools ...tool.Tool) *world {
+	t.Helper()
+	s, err := store.Open(t.Context(), store.Config{URL: url})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = s.Close() })
+	return worldOver(t, s, tools...)
+}
+
+// worldOver is another worker over the same store.
+func worldOver(t *testing.T, s *store.Store, tools ...tool.Tool) *world {
+	t.Helper()
+	set, err := tool.NewSet(tools...)
+	if err != nil {
+		t.Fatal(err)
+	}
+	def := agent.Definition{Name: "clerk", Instructions: "Be exact.", Model: "m", Limits: agent.Limits{Calls: 8}}
+	for _, tl := range tools {
+		def.Tools = append(def.Tools, agent.ToolRef{Name: tl.Spec().Name, Version: tl.Spec().Version})
+	}
+	w := &world{t: t, scope: agent.NewScope("s1", "run-1")}
+	w.snap = &Snapshot{
+		Serial: 3, Agents: map[string]agent.Definition{"clerk": def}, Models: map[string]Model{"m": {Name: "m"}},
+		Tools: set, Policy: policy.AllowListed(), Mask: secret.New(hush),
+	}
+	a, err := New(Deps{
+		Store: s, Log: transcript.New(s, 1<<20), Current: func() *Snapshot { return w.snap },
+		Client: struct{ client.Client }{}, Build: "b1",
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.Activities = a
+	return w
+}
+
+func (w *world) space() *store.Space { return w.Store.Space(w.scope) }
+
+// definition puts the agent's definition where a turn finds it.
+func (w *world) digest() agent.Digest {
+	w.t.Helper()
+	d, err := w.keepDefinition(w.t.Context(), w.scope, w.snap.Agents["clerk"])
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	return d
+}
+
+// asked returns the input of the tool activity for a call of a tool, as the model activity decided on it.
+func (w *world) asked(name, args string) agent.ToolInput {
+	w.t.Helper()
+	tl, ok := w.snap.Tools.Lookup(name)
+	if !ok {
+		w.t.Fatalf("no tool %q", name)
+	}
+	place := agent.Place{Turn: 1, Step: 2, Call: 1}
+	return agent.ToolInput{
+		Scope: w.scope, Place: place, Agent: "clerk", Definition: w.digest(), Tool: name, CallID: "c1", Args: args,
+		Class: tl.Spec().Class, Action: action(tl.Spec(), args, place).Digest(), Store: w.Store.ID(), Serial: 3,
+	}
+}
+
+func keyOf(in agent.ToolInput) string { return agent.ActionKey(in.Scope, in.Place, in.Action) }
+
+// attempt runs one attempt of a tool call after another that left prev behind, and returns what it leaves.
+func (w *world) attempt(ctx context.Context, n int, prev Progress, in agent.ToolInput) (agent.ToolResult, Progress, error) {
+	p := &pulse{ctx: ctx, attempt: n, beat: func(Progress) {}, done: make(chan struct{}), p: prev}
+	res, err := w.tool(p, in)
+	return res, p.progress(), err
+}
+
+func (w *world) mustAttempt(n int, in agent.ToolInput) agent.ToolResult {
+	w.t.Helper()
+	res, _, err := w.attempt(w.t.Context(), n, Progress{}, in)
+	if err != nil {
+		w.t.Fatalf("attempt %d: %v", n, err)
+	}
+	return res
+}
+
+func (w *world) recorded(key string) bool {
+	w.t.Helper()
+	_, err := w.space().Result(w.t.Context(), key)
+	if err != nil && !errors.Is(err, store.ErrAbsent) {
+		w.t.Fatal(err)
+	}
+	return err == nil
+}
+
+func (w *world) dispatched(key string) (store.Dispatch, bool) {
+	w.t.Helper()
+	d, err := w.space().Dispatch(w.t.Context(), key)
+	if err != nil && !errors.Is(err, store.ErrAbsent) {
+		w.t.Fatal(err)
+	}
+	return d, err == nil
+}
+
+// dispatch puts a dispatch record there, as an attempt leaves it that died after sending.
+func (w *world) dispatch(in agent.ToolInput, at time.Time) store.Dispatch {
+	w.t.Helper()
+	d := store.Dispatch{Key: keyOf(in), Attempt: 1, Token: "dead", Class: in.Class, Action: in.Action, At: at, SendBy: at.Add(30 * time.Second)}
+	if first, _, err := w.space().CreateDispatch(w.t.Context(), d); err != nil || !first {
+		w.t.Fatalf("dispatch: %v, %v", first, err)
+	}
+	return d
+}
+
+// A fake is a tool that counts, and remembers its calls.
+type fake struct {
+	spec tool.Spec
+	do   func(ctx context.Context, c tool.Call) (tool.Result, error)
+
+	mu    sync.Mutex
+	calls []tool.Call
+}
+
+func newFake(t *testing.T, spec tool.Spec, do func(context.Context, tool.Call) (tool.Result, error)) *fake {
+	t.Helper()
+	if len(spec.Parameters) == 0 {
+		spec.Parameters = []byte(`{"type":"object"}`)
+	}
+	spec, err := tool.Declare(spec, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if do == nil {
+		do = says("done")
+	}
+	return &fake{spec: spec, do: do}
+}
+
+func (f *fake) Spec() tool.Spec { return f.spec }
+
+func (f *fake) Do(ctx context.Context, c tool.Call) (tool.Result, error) {
+	f.mu.Lock()
+	f.calls = append(f.calls, c)
+	f.mu.Unlock()
+	return f.do(ctx, c)
+}
+
+func (f *fake) count() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return len(f.calls)
+}
+
+type doFunc = func(context.Context, tool.Call) (tool.Result, error)
+
+func says(text string) doFunc {
+	return func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Data: []byte(text)}, nil }
+}
+
+func fails(err error) doFunc {
+	return func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{}, err }
+}
+
+// wantApp holds an error to be an application error of a type, final or to be tried again.
+func wantApp(t *testing.T, err error, kind string, final bool) *temporal.ApplicationError {
+	t.Helper()
+	var app *temporal.ApplicationError
+	if !errors.As(err, &app) || app.Type() != kind || app.NonRetryable() != final {
+		t.Fatalf("error %v: want type %q, final %v", err, kind, final)
+	}
+	return app
+}
+
+func wantState(t *testing.T, r agent.ToolResult, s agent.State) {
+	t.Helper()
+	if r.State != s {
+		t.Fatalf("state %q (text %q, note %q), want %q", r.State, r.Text, r.Note, s)
+	}
+	if s == agent.StateUncertain && r.Attempt == 0 {
+		t.Error("an uncertain result names no attempt")
+	}
+	if (s == agent.StateCancelled || s == agent.StateDenied) && r.Attempt != 0 {
+		t.Errorf("a result of which nothing was sent names attempt %d", r.Attempt)
+	}
+}
