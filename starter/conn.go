@@ -1,0 +1,147 @@
+package starter
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"log/slog"
+	"os"
+	"os/user"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/serviceerror"
+	taskqueuepb "go.temporal.io/api/taskqueue/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/contrib/envconfig"
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/log"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/worker"
+)
+
+const (
+	dialTimeout  = 5 * time.Second
+	queryTimeout = 5 * time.Second
+	// patience is how long a command waits in silence before it looks for the reason.
+	patience = 5 * time.Second
+)
+
+// conn is a connection to Temporal.
+type conn struct {
+	client.Client
+	address, namespace string
+	payloads           converter.DataConverter
+}
+
+// clientOptions are the standard environment and profile, with the flags above them.
+func (a *App) clientOptions() (client.Options, error) {
+	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: a.profile, IncludeRemoteCodec: true})
+	if err != nil {
+		return o, withHint(fmt.Errorf("Temporal's client configuration: %w", err), "see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE, or name another with --profile")
+	}
+	if a.address != "" {
+		o.HostPort = a.address
+	}
+	if o.HostPort == "" {
+		o.HostPort = "127.0.0.1:7233"
+	}
+	if a.namespace != "" {
+		o.Namespace = a.namespace
+	}
+	if o.Namespace == "" {
+		o.Namespace = client.DefaultNamespace
+	}
+	o.Logger = log.NewStructuredLogger(slog.New(slog.DiscardHandler))
+	return o, nil
+}
+
+// connect connects to Temporal; the caller closes it.
+func (a *App) connect(ctx context.Context) (*conn, error) {
+	o, err := a.clientOptions()
+	if err != nil {
+		return nil, err
+	}
+	dial, cancel := context.WithTimeout(ctx, dialTimeout)
+	defer cancel()
+	c, err := client.DialContext(dial, o)
+	if err != nil {
+		if ctx.Err() == nil && isOutage(err) {
+			err = withHint(fmt.Errorf("no Temporal server at %s: start one with `holdfast dev` or set TEMPORAL_ADDRESS", o.HostPort),
+				"what the connection said: %v", err)
+		}
+		return nil, err
+	}
+	payloads := o.DataConverter
+	if payloads == nil {
+		payloads = converter.GetDefaultDataConverter()
+	}
+	return &conn{Client: c, address: o.HostPort, namespace: o.Namespace, payloads: payloads}, nil
+}
+
+// isOutage says whether the server may answer the same request later.
+func isOutage(err error) bool {
+	var (
+		unavailable *serviceerror.Unavailable
+		deadline    *serviceerror.DeadlineExceeded
+		busy        *serviceerror.ResourceExhausted
+		internal    *serviceerror.Internal
+	)
+	return errors.As(err, &unavailable) || errors.As(err, &deadline) || errors.As(err, &busy) || errors.As(err, &internal) ||
+		errors.Is(err, context.DeadlineExceeded)
+}
+
+func isNotFound(err error) bool {
+	var missing *serviceerror.NotFound
+	return errors.As(err, &missing)
+}
+
+// queue is the task queue that the workers poll: the flag's, the configuration's, or the default.
+func (a *App) queue(flag string) string {
+	if flag != "" {
+		return flag
+	}
+	if cfg, err := worker.LoadStore(a.config); err == nil && cfg.Worker.TaskQueue != "" {
+		return cfg.Worker.TaskQueue
+	}
+	return agent.TaskQueue
+}
+
+// absence says why nobody takes up work from a task queue, or "" when a worker polls it.
+func (c *conn) absence(ctx context.Context, queue string) string {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
+		Namespace:     c.namespace,
+		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
+		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
+	})
+	if err != nil {
+		return ""
+	}
+	var last time.Time
+	for _, p := range d.GetPollers() {
+		if t := p.GetLastAccessTime().AsTime(); t.After(last) {
+			last = t
+		}
+	}
+	place := fmt.Sprintf("task queue %q of namespace %q at %s", queue, c.namespace, c.address)
+	switch age := time.Since(last); {
+	case last.IsZero():
+		return fmt.Sprintf("no worker polls %s; start one with `holdfast dev` or `holdfast worker`", place)
+	case age > patience:
+		return fmt.Sprintf("the last worker polled %s %s ago; if it is gone, start one with `holdfast dev` or `holdfast worker`",
+			place, age.Round(time.Second))
+	}
+	return ""
+}
+
+// claimed is who this command says it is; nobody verifies it.
+func claimed() string {
+	if u, err := user.Current(); err == nil && u.Username != "" {
+		return u.Username
+	}
+	return os.Getenv("USER")
+}

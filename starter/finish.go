@@ -1,0 +1,133 @@
+package starter
+
+import (
+	"context"
+	"fmt"
+
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+func keywordKey(name string) temporal.SearchAttributeKeyKeyword {
+	return temporal.NewSearchAttributeKeyKeyword(name)
+}
+
+// A turnEnd is the last object that following a turn prints.
+type turnEnd struct {
+	Type    string         `json:"type"` // "result"
+	Session string         `json:"session"`
+	Turn    int            `json:"turn"`
+	Status  agent.Status   `json:"status"`
+	Answer  string         `json:"answer,omitempty"`
+	Body    *agent.Body    `json:"body,omitempty"` // the whole answer, when Answer is its beginning
+	Reason  *agent.Reason  `json:"reason,omitempty"`
+	Effects []agent.Effect `json:"effects,omitempty"` // not resolved
+	Usage   *agent.Usage   `json:"usage,omitempty"`
+	Cursor  cursor         `json:"cursor,omitempty"`
+}
+
+func (t *turnLog) summary(session string, at cursor) turnEnd {
+	r := turnEnd{Type: "result", Session: session, Turn: t.turn, Status: t.status, Reason: t.reason, Cursor: at}
+	if t.waiting && !t.ended {
+		r.Status = agent.StatusWaiting
+	}
+	if t.answer != nil && len(t.answer.Calls) == 0 {
+		r.Answer, r.Body = t.answer.Text, t.answer.Body
+	}
+	if t.result != nil {
+		r.Effects, r.Usage = t.result.Effects, &t.result.Usage
+	}
+	return r
+}
+
+// finish prints the end of a turn and returns it as the command's.
+func (p *printer) finish(f *follower, log *turnLog) error {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	a, r := p.app, log.summary(f.session, f.at)
+	if a.json() {
+		if err := a.printJSON(r); err != nil {
+			return err
+		}
+		return statusError(r.Status)
+	}
+	if r.Answer != "" {
+		if err := a.answer(r.Answer); err != nil {
+			return err
+		}
+	}
+	if r.Body != nil {
+		a.note("this is the beginning of %d bytes; all of it: holdfast transcript %s --turn %d", r.Body.Size, f.session, log.turn)
+	}
+	for _, e := range r.Effects {
+		a.note("%s %s: %s %s", a.paint(a.Err, yellow, "note:"), line(e.Tool, 64), line(string(e.State), 32), line(e.Key, 240))
+	}
+	if r.Usage != nil {
+		a.note("%s", a.paint(a.Err, dim, usageText(*r.Usage)))
+	}
+	if r.Status == agent.StatusDone {
+		return nil
+	}
+	return p.explainStatus(f, r)
+}
+
+// explainStatus says what to do about a turn that is not done.
+func (p *printer) explainStatus(f *follower, r turnEnd) error {
+	err := &exitError{code: ExitFailed}
+	switch r.Status {
+	case agent.StatusWaiting:
+		err.code = ExitWaiting
+		err.err = withHint(fmt.Errorf("turn %d of session %q waits for a person", r.Turn, f.session),
+			"look at it with `holdfast show %s`; give it more with `holdfast extend %s --steps 10`, or end it with `holdfast cancel %s`",
+			f.session, f.session, f.session)
+		return err
+	case agent.StatusCancelled:
+		err.code = ExitCancelled
+		err.err = fmt.Errorf("turn %d of session %q was cancelled", r.Turn, f.session)
+		return err
+	case agent.StatusFailed:
+		reason := "no reason given"
+		if r.Reason != nil {
+			reason = r.Reason.Type + ": " + r.Reason.Message
+		}
+		err.err = fmt.Errorf("turn %d of session %q failed: %s", r.Turn, f.session, reason)
+		if hint := reasonHint(r.Reason); hint != "" {
+			err.err = withHint(err.err, "%s", hint)
+		}
+		return err
+	}
+	return nil
+}
+
+func reasonHint(r *agent.Reason) string {
+	if r == nil {
+		return ""
+	}
+	switch r.Type {
+	case agent.ErrUnreachable:
+		return "is the model server running? its address is base_url in the worker's holdfast.yaml; then send the message again"
+	case agent.ErrAuthentication:
+		return "the model server refuses the key: see the model's key in the worker's holdfast.yaml"
+	case agent.ErrQuota:
+		return "the account at the model's provider has no credit left"
+	case agent.ErrUnknownAgent:
+		return "the agents are those of the worker's holdfast.yaml: holdfast config check"
+	case agent.ErrContextLength:
+		return "start a new session, or give the agent a model with a longer context"
+	}
+	return ""
+}
+
+// interrupted says how to go on with a following that ended early.
+func (p *printer) interrupted(ctx context.Context, f *follower, err error) error {
+	if ctx.Err() == nil {
+		return err
+	}
+	next := "holdfast watch " + f.session
+	if len(f.at) > 0 {
+		next += " --from " + f.at.String()
+	}
+	p.app.note("\nthe turn goes on without this command; follow it again: %s", next)
+	return err
+}

@@ -1,0 +1,231 @@
+package starter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// A sessionLog reads the history of a session's run: which turns it started and for which messages.
+type sessionLog struct {
+	decoder
+	session string
+	input   *agent.SessionInput
+	before  string // the run before this one
+	next    string
+	ended   string // how the session ended, for a person
+	turns   []startedTurn
+}
+
+// A startedTurn is a turn that the session started, as its history has it.
+type startedTurn struct {
+	n       int
+	message string // its id; empty when the input cannot be read
+	event   int64
+}
+
+// add takes the next event and returns what it says.
+func (s *sessionLog) add(ev *historypb.HistoryEvent) []event {
+	out := s.read(ev)
+	for i := range out {
+		out[i].ID = ev.GetEventId()
+		if ts := ev.GetEventTime(); ts != nil && ts.IsValid() {
+			out[i].Time = ts.AsTime()
+		}
+	}
+	return out
+}
+
+func (s *sessionLog) read(ev *historypb.HistoryEvent) []event {
+	switch ev.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		a := ev.GetWorkflowExecutionStartedEventAttributes()
+		s.before, s.next = a.GetContinuedExecutionRunId(), ""
+		var in agent.SessionInput
+		if s.first(a.GetInput(), &in) == nil {
+			s.input = &in
+		}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_ACCEPTED:
+		req := ev.GetWorkflowExecutionUpdateAcceptedEventAttributes().GetAcceptedRequest()
+		if req.GetInput().GetName() != agent.UpdateSend {
+			return nil
+		}
+		var m agent.Message
+		if err := s.first(req.GetInput().GetArgs(), &m); err != nil {
+			return []event{{Type: evMessage, Text: "message " + shown(err)}}
+		}
+		return []event{{Type: evMessage, Note: m.ID, Text: fmt.Sprintf("message%s: %q", by(m.From), line(m.Text, lineLimit))}}
+	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
+		s.started(ev)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		s.next = ev.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	default:
+		return s.closed(ev)
+	}
+	return nil
+}
+
+func (s *sessionLog) started(ev *historypb.HistoryEvent) {
+	a := ev.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+	session, n, ok := agent.ParseTurnID(a.GetWorkflowId())
+	if !ok || session != s.session {
+		return
+	}
+	var in agent.TurnInput
+	_ = s.first(a.GetInput(), &in) // what cannot be read has no message id
+	s.turns = append(s.turns, startedTurn{n: n, message: in.Message.ID, event: ev.GetEventId()})
+}
+
+func (s *sessionLog) closed(ev *historypb.HistoryEvent) []event {
+	how := ""
+	switch ev.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		how = "closed"
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		how = "ended: " + line(s.failure(ev.GetWorkflowExecutionFailedEventAttributes().GetFailure()).message, lineLimit)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		how = "cancelled"
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		how = "terminated" + because(ev.GetWorkflowExecutionTerminatedEventAttributes().GetReason())
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		how = "timed out"
+	default:
+		return nil
+	}
+	s.ended = how
+	return []event{{Type: evSessionEnded, Text: "session " + how}}
+}
+
+// describeSession describes a session's current run; an unknown one is an error that says what to do.
+func (c *conn) describeSession(ctx context.Context, session string) (*workflowpb.WorkflowExecutionInfo, error) {
+	d, err := c.DescribeWorkflowExecution(ctx, session, "")
+	if isNotFound(err) {
+		return nil, withHint(fmt.Errorf("no session %q in namespace %q at %s", session, c.namespace, c.address),
+			"see what there is: holdfast sessions; or start one: holdfast start AGENT")
+	}
+	if err != nil {
+		return nil, err
+	}
+	info := d.GetWorkflowExecutionInfo()
+	if name := info.GetType().GetName(); name != agent.WorkflowSession {
+		return nil, fmt.Errorf("workflow %q is a %q and no session", session, line(name, 64))
+	}
+	return info, nil
+}
+
+// maxRunsBack bounds how far back in a session's chain a turn is looked for.
+const maxRunsBack = 1000
+
+// latestTurn returns the number of the latest turn of a session, or 0. It needs no worker.
+func (c *conn) latestTurn(ctx context.Context, session string) (int, error) {
+	found := 0
+	err := c.backwards(ctx, session, func(s *sessionLog) bool {
+		if n := len(s.turns); n > 0 {
+			found = s.turns[n-1].n
+		}
+		return found != 0
+	})
+	return found, err
+}
+
+// turnOf returns the turn that a message was given to, or 0 when none that can be read was.
+func (c *conn) turnOf(ctx context.Context, session, message string) (int, error) {
+	found := 0
+	err := c.backwards(ctx, session, func(s *sessionLog) bool {
+		for _, t := range s.turns {
+			if t.message == message {
+				found = t.n
+			}
+		}
+		return found != 0
+	})
+	return found, err
+}
+
+// backwards reads a session's runs, the current one first, until enough says so.
+func (c *conn) backwards(ctx context.Context, session string, enough func(*sessionLog) bool) error {
+	run := ""
+	for range maxRunsBack {
+		log := &sessionLog{decoder: decoder{c.payloads}, session: session}
+		err := c.read(ctx, reading{workflow: session, run: run, each: func(ev *historypb.HistoryEvent) error {
+			log.add(ev)
+			return nil
+		}})
+		switch {
+		case isNotFound(err) && run != "": // beyond the server's retention
+			return nil
+		case err != nil:
+			return err
+		case enough(log) || log.before == "":
+			return nil
+		}
+		run = log.before
+	}
+	return nil
+}
+
+// awaitTurn waits until a message that was queued gets its turn.
+func (f *follower) awaitTurn(ctx context.Context, run, message string) (int, error) {
+	watch := f.watchdog(ctx, f.session)
+	defer watch.stop()
+	found := 0
+	for {
+		log := &sessionLog{decoder: decoder{f.conn.payloads}, session: f.session}
+		err := f.conn.read(ctx, reading{
+			workflow: f.session, run: run, follow: true, trouble: f.trouble,
+			each: func(ev *historypb.HistoryEvent) error {
+				watch.fed()
+				log.add(ev)
+				if n := len(log.turns); n > 0 && log.turns[n-1].message == message {
+					found = log.turns[n-1].n
+					return errStop
+				}
+				return nil
+			},
+		})
+		switch {
+		case err != nil || found != 0:
+			return found, err
+		case log.next == "":
+			return 0, fmt.Errorf("session %q ended (%s) before the message had its turn", f.session, log.ended)
+		}
+		run = log.next
+	}
+}
+
+// view asks the session what it is doing now; that needs a worker.
+func (c *conn) view(ctx context.Context, session string) (agent.SessionView, error) {
+	var v agent.SessionView
+	err := c.ask(ctx, session, agent.QuerySession, &v)
+	return v, err
+}
+
+func (c *conn) ask(ctx context.Context, workflow, query string, to any) error {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	v, err := c.QueryWorkflow(ctx, workflow, "", query)
+	if err != nil {
+		return err
+	}
+	return v.Get(to)
+}
+
+// poll calls check until it is content or ctx ends; it waits longer each time.
+func poll(ctx context.Context, check func() (bool, error)) error {
+	for delay := 50 * time.Millisecond; ; delay = min(2*delay, time.Second) {
+		if ok, err := check(); ok || err != nil {
+			return err
+		}
+		select {
+		case <-ctx.Done():
+			return context.Cause(ctx)
+		case <-time.After(delay):
+		}
+	}
+}

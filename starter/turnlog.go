@@ -1,0 +1,170 @@
+package starter
+
+import (
+	"fmt"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// turnLog reads the histories of one turn's runs, event by event, and keeps what a reader wants to know at
+// the end. It is given every event from the first of a run on, also those that were shown before.
+type turnLog struct {
+	decoder
+	turn int
+	// scheduled are the activities by the id of the event that scheduled them, in this run.
+	scheduled map[int64]*activity
+	order     []*activity // of all runs
+
+	input   *agent.TurnInput
+	opened  *agent.OpenResult
+	waiting bool // for a person, as the last search attribute said
+	waitFor string
+	ended   bool
+	status  agent.Status
+	reason  *agent.Reason
+	result  *agent.TurnResult
+	answer  *agent.ModelResult // the last one
+	next    string             // the run that goes on after this one
+	head    agent.Head         // the latest that is known
+	from    agent.Head         // where the turn began
+	began   *historypb.HistoryEvent
+	last    *historypb.HistoryEvent
+}
+
+// An activity is one that the turn scheduled and what became of it.
+type activity struct {
+	kind    string
+	summary string
+	model   *agent.ModelInput
+	tool    *agent.ToolInput
+	attempt int
+	result  *agent.ModelResult
+	outcome *agent.ToolResult
+	trouble string // why there is no result
+	open    bool
+	ids     [2]int64 // scheduled, closed
+}
+
+func newTurnLog(d decoder, turn int) *turnLog {
+	return &turnLog{decoder: d, turn: turn, scheduled: map[int64]*activity{}, status: agent.StatusRunning}
+}
+
+// add takes the next event and returns what it says, usually one thing or nothing.
+func (t *turnLog) add(ev *historypb.HistoryEvent) []event {
+	out := t.read(ev)
+	for i := range out {
+		out[i].ID, out[i].Turn = ev.GetEventId(), t.turn
+		if ts := ev.GetEventTime(); ts != nil && ts.IsValid() {
+			out[i].Time = ts.AsTime()
+		}
+	}
+	t.last = ev
+	return out
+}
+
+func (t *turnLog) read(ev *historypb.HistoryEvent) []event {
+	switch ev.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
+		return t.started(ev)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		return t.activityScheduled(ev)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
+		a := ev.GetActivityTaskStartedEventAttributes()
+		return t.activityStarted(a.GetScheduledEventId(), int(a.GetAttempt()))
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		return t.activityCompleted(ev)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
+		a := ev.GetActivityTaskFailedEventAttributes()
+		return t.activityFailed(a.GetScheduledEventId(), ev.GetEventId(), t.failure(a.GetFailure()).String())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
+		a := ev.GetActivityTaskTimedOutEventAttributes()
+		return t.activityFailed(a.GetScheduledEventId(), ev.GetEventId(), t.failure(a.GetFailure()).String())
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
+		return t.activityFailed(ev.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), ev.GetEventId(), "stopped")
+	case enumspb.EVENT_TYPE_MARKER_RECORDED:
+		return t.marker(ev)
+	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
+		return t.attributes(ev)
+	case enumspb.EVENT_TYPE_TIMER_STARTED:
+		t.waitFor = t.text(ev.GetUserMetadata().GetSummary())
+		return nil
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
+		return t.signalled(ev)
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
+		return []event{{Type: evTurnSignal, Text: "asked to cancel"}}
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
+		return t.taskFailed(ev)
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:
+		return []event{{Type: evWorkerLost, Text: "the worker does not answer; any worker may go on"}}
+	}
+	if out, ok := t.closed(ev); ok {
+		return out
+	}
+	return t.unknown(ev)
+}
+
+// quiet are events that say nothing to a person.
+func quiet(t enumspb.EventType) bool {
+	switch t {
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
+		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
+		enumspb.EVENT_TYPE_TIMER_FIRED, enumspb.EVENT_TYPE_TIMER_CANCELED,
+		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
+		return true
+	}
+	return false
+}
+
+// unknown shows an event that this version cannot say more of.
+func (t *turnLog) unknown(ev *historypb.HistoryEvent) []event {
+	if quiet(ev.GetEventType()) {
+		return nil
+	}
+	name := ev.GetEventType().String()
+	return []event{{Type: evOther, Text: fmt.Sprintf("event %d: %s", ev.GetEventId(), line(name, 60))}}
+}
+
+func (t *turnLog) started(ev *historypb.HistoryEvent) []event {
+	a := ev.GetWorkflowExecutionStartedEventAttributes()
+	clear(t.scheduled)
+	t.waiting, t.ended, t.next = false, false, ""
+	var in agent.TurnInput
+	err := t.first(a.GetInput(), &in)
+	if err == nil {
+		t.input = &in
+		if t.head.Seq < in.Head.Seq {
+			t.head = in.Head
+		}
+	}
+	if t.began == nil {
+		t.began, t.from = ev, in.Head
+	}
+	if a.GetContinuedExecutionRunId() != "" {
+		return []event{{Type: evTurnContinued, Text: "goes on in a new run"}}
+	}
+	text := fmt.Sprintf("turn %d started", t.turn)
+	switch {
+	case err != nil:
+		text += " " + shown(err)
+	case in.Agent != "":
+		text += ": agent " + line(in.Agent, 64)
+	}
+	return []event{{Type: evTurnStarted, Text: text}}
+}
+
+func (t *turnLog) taskFailed(ev *historypb.HistoryEvent) []event {
+	a := ev.GetWorkflowTaskFailedEventAttributes()
+	switch a.GetCause() {
+	case enumspb.WORKFLOW_TASK_FAILED_CAUSE_UNHANDLED_COMMAND, enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW,
+		enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_STICKY_TASK_QUEUE, enumspb.WORKFLOW_TASK_FAILED_CAUSE_FORCE_CLOSE_COMMAND:
+		return nil // something new arrived meanwhile; the task is done again
+	}
+	why := a.GetFailure().GetMessage()
+	if why == "" {
+		why = a.GetCause().String()
+	}
+	return []event{{Type: evWorkerStuck, Text: "the worker cannot go on: " + line(why, 200), Note: why}}
+}

@@ -1,0 +1,175 @@
+package starter
+
+import (
+	"errors"
+	"fmt"
+
+	commonpb "go.temporal.io/api/common/v1"
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// marker reads the result of the local activity that opened the turn; it names the model.
+func (t *turnLog) marker(ev *historypb.HistoryEvent) []event {
+	a := ev.GetMarkerRecordedEventAttributes()
+	if a.GetMarkerName() != "LocalActivity" || t.opened != nil {
+		return nil
+	}
+	var data struct{ ActivityType string }
+	if t.first(a.GetDetails()["data"], &data) != nil || data.ActivityType != agent.ActivityOpen {
+		return nil
+	}
+	var r agent.OpenResult
+	if t.first(a.GetDetails()["result"], &r) == nil && r.Model != "" {
+		t.opened = &r
+	}
+	return nil
+}
+
+func (t *turnLog) attributes(ev *historypb.HistoryEvent) []event {
+	fields := ev.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields()
+	status := agent.Status(t.text(fields[agent.AttributeStatus]))
+	switch {
+	case status == agent.StatusWaiting && !t.waiting:
+		t.waiting = true
+		text := "waiting for a person"
+		if t.waitFor != "" {
+			text = "waiting: " + line(t.waitFor, lineLimit)
+		}
+		return []event{{Type: evTurnWaiting, Text: text, Status: agent.StatusWaiting}}
+	case status == agent.StatusRunning && t.waiting:
+		t.waiting = false
+		return []event{{Type: evTurnResumed, Text: "goes on", Status: agent.StatusRunning}}
+	}
+	return nil
+}
+
+func (t *turnLog) signalled(ev *historypb.HistoryEvent) []event {
+	a := ev.GetWorkflowExecutionSignaledEventAttributes()
+	e := event{Type: evTurnSignal}
+	switch a.GetSignalName() {
+	case agent.SignalCancel:
+		var c agent.Cancel
+		e.Text = "asked to cancel"
+		if t.first(a.GetInput(), &c) == nil {
+			e.Text += by(c.From) + because(c.Reason)
+		}
+	case agent.SignalExtend:
+		var x agent.Extend
+		e.Text = "given more"
+		if t.first(a.GetInput(), &x) == nil {
+			e.Text = "given" + extension(x) + by(x.From)
+		}
+	case agent.SignalSteer:
+		var s agent.Steering
+		e.Text = "told"
+		if err := t.first(a.GetInput(), &s); err != nil {
+			e.Text += " " + shown(err)
+		} else {
+			e.Text += fmt.Sprintf(" %q", line(s.Message.Text, lineLimit)) + by(s.Message.From)
+		}
+	default:
+		e.Text = "signal " + line(a.GetSignalName(), 64)
+	}
+	return []event{e}
+}
+
+func by(from string) string {
+	if from == "" {
+		return ""
+	}
+	return " by " + line(from, 64)
+}
+
+func because(reason string) string {
+	if reason == "" {
+		return ""
+	}
+	return ": " + line(reason, lineLimit)
+}
+
+func extension(x agent.Extend) string {
+	text := ""
+	if x.Steps > 0 {
+		text += " " + count(x.Steps, "step")
+	}
+	if x.Tokens > 0 {
+		text += fmt.Sprintf(" %d tokens", x.Tokens)
+	}
+	if x.Micros > 0 {
+		text += " " + money(x.Micros)
+	}
+	return text + " more"
+}
+
+// closed reads an event that ends a run.
+func (t *turnLog) closed(ev *historypb.HistoryEvent) ([]event, bool) {
+	switch ev.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
+		t.next = ev.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+		return nil, true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
+		a := ev.GetWorkflowExecutionCompletedEventAttributes()
+		t.next = a.GetNewExecutionRunId()
+		return t.end(t.completed(a.GetResult())), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED:
+		a := ev.GetWorkflowExecutionFailedEventAttributes()
+		t.next = a.GetNewExecutionRunId()
+		f := t.failure(a.GetFailure())
+		status := agent.StatusFailed
+		if f.kind == agent.ErrCancelled {
+			status = agent.StatusCancelled
+		}
+		return t.end(status, f.result, &agent.Reason{Type: f.kind, Message: f.message}), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
+		r := t.turnResult(ev.GetWorkflowExecutionCanceledEventAttributes().GetDetails())
+		return t.end(agent.StatusCancelled, r, &agent.Reason{Type: agent.ErrCancelled, Message: "cancelled"}), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED:
+		a := ev.GetWorkflowExecutionTerminatedEventAttributes()
+		return t.end(agent.StatusFailed, nil, &agent.Reason{Type: agent.ErrTerminated, Message: "terminated" + because(a.GetReason())}), true
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		t.next = ev.GetWorkflowExecutionTimedOutEventAttributes().GetNewExecutionRunId()
+		return t.end(agent.StatusFailed, nil, &agent.Reason{Type: agent.ErrTerminated, Message: "the workflow timed out"}), true
+	}
+	return nil, false
+}
+
+func (t *turnLog) completed(ps *commonpb.Payloads) (agent.Status, *agent.TurnResult, *agent.Reason) {
+	var r agent.TurnResult
+	err := t.first(ps, &r)
+	switch {
+	case err == nil && r.Status.Final():
+		return r.Status, &r, r.Reason
+	case errors.Is(err, errStored):
+		return agent.StatusDone, nil, nil
+	case err == nil:
+		err = fmt.Errorf("status %q", line(string(r.Status), 32))
+	}
+	return agent.StatusFailed, nil, &agent.Reason{Type: agent.ErrInternal, Message: "the turn's result " + shown(err)}
+}
+
+func (t *turnLog) end(status agent.Status, r *agent.TurnResult, reason *agent.Reason) []event {
+	t.ended, t.waiting, t.status, t.reason = true, false, status, reason
+	if r != nil {
+		t.result, t.head = r, r.Head
+		if r.Reason != nil {
+			t.reason = r.Reason
+		}
+	}
+	if status == agent.StatusDone {
+		t.reason = nil
+	}
+	e := event{Type: evTurnEnded, Status: status, Reason: t.reason, Text: fmt.Sprintf("turn %d: %s", t.turn, status)}
+	if t.reason != nil {
+		e.Text += ": " + line(t.reason.Message, 2*lineLimit)
+	}
+	if r != nil {
+		e.Usage = &r.Usage
+		if n := len(r.Effects); n > 0 {
+			e.Text += fmt.Sprintf("; %s not resolved", count(n, "effect"))
+		}
+	}
+	return []event{e}
+}

@@ -1,0 +1,92 @@
+package starter
+
+import (
+	"context"
+	"fmt"
+	"sync"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/api/workflow/v1"
+)
+
+// A watchdog looks for the reason when a turn is silent: attempts that fail are in no history while there
+// are attempts left, and a worker that is not there says nothing either.
+type watchdog struct {
+	mu   sync.Mutex
+	last time.Time
+	stop context.CancelFunc
+}
+
+func (w *watchdog) fed() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.last = time.Now()
+}
+
+func (w *watchdog) silence() time.Duration {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return time.Since(w.last)
+}
+
+// watchdog starts one; the same reason is said once. Its notices and the turn's events come from different
+// goroutines, so show must be safe for that.
+func (f *follower) watchdog(ctx context.Context, id string) *watchdog {
+	ctx, cancel := context.WithCancel(ctx)
+	w := &watchdog{last: time.Now(), stop: cancel}
+	go func() {
+		tick := time.NewTicker(time.Second)
+		defer tick.Stop()
+		said := ""
+		for {
+			select {
+			case <-ctx.Done():
+				return
+			case <-tick.C:
+			}
+			if w.silence() < patience {
+				said = ""
+				continue
+			}
+			if why := f.conn.silenceReason(ctx, id, f.queue); why != "" && why != said && ctx.Err() == nil {
+				said = why
+				f.notice(why)
+			}
+		}
+	}()
+	return w
+}
+
+// silenceReason says why a workflow does not go on, or "" when it just takes its time.
+func (c *conn) silenceReason(ctx context.Context, id, queue string) string {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	d, err := c.DescribeWorkflowExecution(ctx, id, "")
+	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return ""
+	}
+	if q := d.GetExecutionConfig().GetTaskQueue().GetName(); q != "" {
+		queue = q
+	}
+	waits := d.GetPendingWorkflowTask() != nil
+	for _, p := range d.GetPendingActivities() {
+		if why := attemptReason(decoder{c.payloads}, p); why != "" {
+			return why
+		}
+		waits = waits || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+	}
+	if !waits {
+		return ""
+	}
+	return c.absence(ctx, queue)
+}
+
+func attemptReason(d decoder, p *workflow.PendingActivityInfo) string {
+	if p.GetAttempt() < 2 || p.GetLastFailure() == nil {
+		return ""
+	}
+	return fmt.Sprintf("still trying: %s failed %s, at last with: %s",
+		line(p.GetActivityType().GetName(), 64), count(int(p.GetAttempt()-1), "time"),
+		line(d.failure(p.GetLastFailure()).String(), 2*lineLimit))
+}
