@@ -6,6 +6,7 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/internal/openai"
 	"github.com/holdfast-run/holdfast/transcript"
 )
@@ -140,10 +141,20 @@ func (b *builder) assistant(e transcript.Entry, text string) {
 	}
 	m := openai.Message{Role: openai.RoleAssistant, Text: text, Refusal: e.Refusal}
 	for _, c := range e.Calls {
-		m.Calls = append(m.Calls, openai.Call{ID: c.ID, Name: c.Name, Args: openai.ObjectText(c.Args)})
+		m.Calls = append(m.Calls, openai.Call{ID: c.ID, Name: c.Name, Args: takenBack(c.Args)})
 	}
 	b.out = append(b.out, m)
 	b.open, b.results = e.Calls, map[string]string{}
+}
+
+// takenBack returns arguments as a provider takes them back: as the model wrote them if they can be used,
+// else an empty object. What we refuse (half a surrogate pair, a thousand levels) is what some provider's
+// own parser fails on, and the call's result says what was wrong with it.
+func takenBack(args string) string {
+	if _, err := approval.Canonical([]byte(args)); err != nil {
+		return "{}"
+	}
+	return openai.ObjectText(args)
 }
 
 // result keeps the result of an open call. A second one, or one of a call that is lost, is told as such:

@@ -28,15 +28,11 @@ const (
 	unfinished  = "the answer was not finished: nothing was run; ask again"
 )
 
-// maxListed bounds the calls of one answer that go through history. The transcript has all of them, and
-// the model is told that the rest has no result.
-const maxListed = 512
-
 // calls canonicalises what the model asked for and has policy decide on each call. ids are the calls'
 // ids, unique in the conversation.
 func (d *desk) calls(asked []openai.Call, ids []string, finish agent.Finish) []agent.Call {
 	var out []agent.Call
-	for i, c := range asked[:min(len(asked), maxListed)] {
+	for i, c := range asked {
 		call := agent.Call{ID: ids[i], Tool: d.name(c.Name)}
 		if why := d.unready(i, c, finish); why != "" {
 			call.Trouble = why
