@@ -21,12 +21,18 @@ func (c *Config) problemsAt() *decoder {
 	return &decoder{file: d.file, lines: d.lines, at: d.at}
 }
 
+// extras are what a snapshot is made of besides the file.
+type extras struct {
+	own    []tool.Tool // the program's tools
+	refuse []string    // addresses that no HTTP tool may reach by a name: Temporal's
+}
+
 // assemble makes what the activities work with. Problems have the place in the file that they come from.
-func (c *Config) assemble(own []tool.Tool, running servers) (*activities.Snapshot, error) {
+func (c *Config) assemble(x extras, running servers) (*activities.Snapshot, error) {
 	d := c.problemsAt()
 	s := &activities.Snapshot{
 		Serial: c.Serial, Agents: map[string]agent.Definition{}, Models: map[string]activities.Model{},
-		Tools: c.toolSet(d, own, running), Policy: policy.AllowListed(), Mask: c.mask,
+		Tools: c.toolSet(d, x, running), Policy: policy.AllowListed(), Mask: c.mask,
 		ToolHeartbeat: c.Worker.ToolHeartbeat, MaxResult: c.Limits.Result,
 	}
 	for _, name := range sortedKeys(c.Models) {
@@ -47,9 +53,9 @@ func (c *Config) assemble(own []tool.Tool, running servers) (*activities.Snapsho
 
 // toolSet puts the program's own tools, the HTTP tools and those of the servers together. What a server
 // offers does not matter until an agent lists it, so a tool of it that cannot be used is no problem here.
-func (c *Config) toolSet(d *decoder, own []tool.Tool, running servers) *tool.Set {
+func (c *Config) toolSet(d *decoder, x extras, running servers) *tool.Set {
 	set := &tool.Set{}
-	for _, t := range own {
+	for _, t := range x.own {
 		if err := set.Add(t); err != nil {
 			d.add(position{}, "a tool of this program: %v", err)
 		}
@@ -57,7 +63,9 @@ func (c *Config) toolSet(d *decoder, own []tool.Tool, running servers) *tool.Set
 	for _, name := range sortedKeys(c.Tools) {
 		t := c.Tools[name]
 		if t.HTTP != nil {
-			h, err := tool.NewHTTP(t.httpConfig(name))
+			cfg := t.httpConfig(name)
+			cfg.Refuse = x.refuse
+			h, err := tool.NewHTTP(cfg)
 			if err == nil {
 				err = set.Add(h)
 			}
@@ -94,10 +102,14 @@ func (t Tool) httpConfig(name string) tool.HTTPConfig {
 	}
 }
 
+// revealed returns the values of headers and, for those that are secrets, what they refer to.
 func revealed(m map[string]Value) (values, refs map[string]string) {
 	values, refs = map[string]string{}, map[string]string{}
 	for name, v := range m {
-		values[name], refs[name] = v.Reveal(), v.String()
+		values[name] = v.Reveal()
+		if v.Secret() {
+			refs[name] = v.String()
+		}
 	}
 	return values, refs
 }

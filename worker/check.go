@@ -30,7 +30,7 @@ func (c *Config) Check(ctx context.Context, own ...tool.Tool) (*Report, error) {
 	ships, problems := f.start(ctx, c)
 	f.keep(ships)
 	r.Problems = append(r.Problems, problems...)
-	s, err := c.assemble(own, byName(ships))
+	s, err := c.assemble(extras{own: own}, byName(ships))
 	var e *ConfigError
 	if errors.As(err, &e) {
 		r.Problems = append(r.Problems, e.Problems...)
@@ -129,7 +129,7 @@ func httpReport(name string, t Tool) ToolReport {
 func mcpReports(server string, t Tool, m *tool.MCPServer) []ToolReport {
 	var out []ToolReport
 	for _, l := range m.Listing() {
-		r := specReport(l.Spec, t.Tools[l.Tool].Effect != "")
+		r := specReport(l.Spec, t.Trusted || t.Tools[l.Tool].Effect != "")
 		r.Listed, r.Suggest, r.Problem = server+"."+l.Tool, l.Suggest, l.Problem
 		if r.Name == "" {
 			r.Name, r.Source, r.Version = l.Tool, "mcp:"+server, ""

@@ -96,7 +96,7 @@ func explainDial(ctx context.Context, o client.Options, err error) error {
 	case listens(ctx, o.HostPort):
 		return fmt.Errorf("what listens at %s does not answer as a Temporal server: %w; check TEMPORAL_ADDRESS (the gRPC port, usually 7233) and whether TLS is needed (TEMPORAL_TLS)", o.HostPort, err)
 	}
-	return fmt.Errorf("no Temporal server at %s; start one with \"holdfast dev\", or set TEMPORAL_ADDRESS (tried for %s: %w)", o.HostPort, dialTimeout, err)
+	return fmt.Errorf("no Temporal server at %s; start one with \"holdfast dev\", or set TEMPORAL_ADDRESS: %w", o.HostPort, err)
 }
 
 func isUnauthenticated(err error) bool {

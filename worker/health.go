@@ -16,14 +16,19 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/store"
 )
 
 const (
 	checkTimeout = 3 * time.Second
-	// checkAge is how long the answer of /readyz is given again: whoever asks often shall not load
-	// Temporal and the store.
+	// checkAge is how long "ready" is answered again without looking: whoever asks often shall not
+	// load Temporal and the store.
 	checkAge = time.Second
+)
+
+// What /readyz says.
+const (
+	ready    = "ready"
+	notReady = "not ready"
 )
 
 // health serves /healthz, which answers while the process lives, and /readyz, which is 200 only when
@@ -48,11 +53,14 @@ func (p *process) listen(ctx context.Context, address string) error {
 	if err != nil {
 		return fmt.Errorf("health address %q: %w; choose another under worker.health, or leave it out to serve none", address, err)
 	}
+	if err := p.mark(ctx); err != nil {
+		return errors.Join(err, l.Close())
+	}
 	h := &health{process: p}
 	p.status.Health = l.Addr().String()
 	mux := http.NewServeMux()
-	mux.HandleFunc("GET /healthz", h.alive)
-	mux.HandleFunc("GET /readyz", h.ready)
+	mux.HandleFunc("GET /healthz", h.liveness)
+	mux.HandleFunc("GET /readyz", h.readiness)
 	h.server = &http.Server{
 		Handler: mux, ReadHeaderTimeout: 5 * time.Second, IdleTimeout: time.Minute, MaxHeaderBytes: 16 << 10,
 	}
@@ -66,14 +74,14 @@ func (p *process) listen(ctx context.Context, address string) error {
 	return nil
 }
 
-func (h *health) alive(w http.ResponseWriter, _ *http.Request) {
+func (h *health) liveness(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, h.process.now())
 }
 
-func (h *health) ready(w http.ResponseWriter, r *http.Request) {
+func (h *health) readiness(w http.ResponseWriter, r *http.Request) {
 	s := h.status(r.Context())
 	code := http.StatusOK
-	if s.Status != "ready" {
+	if s.Status != ready {
 		code = http.StatusServiceUnavailable
 	}
 	answer(w, code, s)
@@ -92,19 +100,19 @@ func answer(w http.ResponseWriter, code int, s Status) {
 func (h *health) status(ctx context.Context) Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if time.Since(h.at) < checkAge && !h.stopping.Load() {
+	if h.last.Status == ready && time.Since(h.at) < checkAge && !h.stopping.Load() {
 		return h.last
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), checkTimeout)
 	defer cancel()
 	s := h.process.now()
-	s.Checks, s.Status = h.process.check(ctx), "ready"
+	s.Checks, s.Status = h.process.check(ctx), ready
 	if h.stopping.Load() {
 		s.Checks["polling"] = "the worker is stopping"
 	}
 	for _, v := range s.Checks {
 		if v != "ok" {
-			s.Status = "not ready"
+			s.Status = notReady
 		}
 	}
 	h.last, h.at = s, time.Now()
@@ -135,12 +143,17 @@ func (p *process) check(ctx context.Context) map[string]string {
 	return out
 }
 
-// checkStore reads a record that nobody writes: that it is absent is an answer of the store.
+// mark puts a few bytes into the store that checkStore reads back. That some record is absent would be no
+// proof: in a folder that is no longer mounted everything is.
+func (p *process) mark(ctx context.Context) error {
+	p.probe = p.store.Space(agent.NewScope("readyz", p.store.ID()))
+	body, err := p.probe.PutBody(ctx, []byte("read by /readyz\n"), "")
+	p.probed = body
+	return err
+}
+
 func (p *process) checkStore(ctx context.Context) error {
-	_, err := p.store.Space(agent.NewScope("readyz", "")).Get(ctx, store.KindClosings, "1")
-	if errors.Is(err, store.ErrAbsent) {
-		return nil
-	}
+	_, err := p.probe.Body(ctx, p.probed)
 	return err
 }
 

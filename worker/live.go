@@ -12,7 +12,6 @@ import (
 	"github.com/holdfast-run/holdfast/activities"
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/secret"
-	"github.com/holdfast-run/holdfast/tool"
 )
 
 // lookEvery is how often the file is looked at. Polling works on every file system, also where a folder
@@ -27,9 +26,9 @@ type force struct {
 
 // live holds the configuration in force and replaces it when the file has a newer one.
 type live struct {
-	own   []tool.Tool
-	fleet *fleet
-	log   *slog.Logger
+	extras extras
+	fleet  *fleet
+	log    *slog.Logger
 
 	now atomic.Pointer[force]
 
@@ -65,7 +64,7 @@ func (l *live) begin(ctx context.Context, c *Config) error {
 }
 
 func (l *live) put(c *Config, ships map[string]ship) error {
-	s, err := c.assemble(l.own, byName(ships))
+	s, err := c.assemble(l.extras, byName(ships))
 	if err != nil {
 		l.fleet.drop(ships)
 		return err

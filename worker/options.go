@@ -18,7 +18,7 @@ type Options struct {
 	Build string
 	// Health overrides the file's health address; "off" serves none.
 	Health string
-	// Ready is called once, when the worker polls, from a goroutine of its own.
+	// Ready is called once, when the worker polls, from a goroutine of its own; nil logs that it does.
 	Ready func(Status)
 }
 

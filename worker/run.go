@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/worker"
 
 	"github.com/holdfast-run/holdfast/activities"
+	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/secret"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
@@ -51,6 +52,8 @@ type process struct {
 	fatal   chan error
 	status  Status
 	closers []func()
+	probe   *store.Space // see mark
+	probed  agent.Body
 }
 
 // start opens everything and begins to poll. What was opened is closed again after an error.
@@ -62,7 +65,7 @@ func (o Options) start(ctx context.Context, c *Config, tools []tool.Tool) (_ *pr
 		}
 	}()
 	p.setLog(o.Logger, c)
-	p.live = &live{own: tools, fleet: newFleet(p.log), log: p.log}
+	p.live = &live{extras: extras{own: tools}, fleet: newFleet(p.log), log: p.log}
 	if p.store, err = openStore(ctx, c); err != nil {
 		return nil, err
 	}
@@ -127,6 +130,7 @@ func (p *process) connect(ctx context.Context, o Options) error {
 		return err
 	}
 	p.later(p.client.Close)
+	p.live.extras.refuse = []string{co.HostPort}
 	p.status.Namespace, p.status.Identity = co.Namespace, co.Identity
 	return nil
 }
@@ -173,10 +177,11 @@ func (p *process) serve(ctx context.Context, o Options) error {
 	defer cancel()
 	wg.Go(func() { p.live.watch(ctx) })
 	s := p.now()
-	p.log.Info("worker polls", "taskQueue", s.TaskQueue, "namespace", s.Namespace, "store", s.Store,
-		"build", s.Build, "serial", s.Serial, "health", s.Health)
 	if o.Ready != nil {
 		wg.Go(func() { o.Ready(s) })
+	} else {
+		p.log.Info("worker polls", "taskQueue", s.TaskQueue, "namespace", s.Namespace, "store", s.Store,
+			"build", s.Build, "serial", s.Serial, "health", s.Health)
 	}
 	select {
 	case <-ctx.Done():
