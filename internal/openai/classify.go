@@ -22,7 +22,7 @@ func classify(status int, h http.Header, body []byte) *Error {
 	e.Type, e.Retry = c.class(status)
 	e.Message = c.message
 	if e.Message == "" {
-		e.Message = or(page(body), strings.ToLower(http.StatusText(status)))
+		e.Message = or(or(page(body), strings.ToLower(http.StatusText(status))), "the server did not say why")
 	}
 	if a := advice(e.Type); a != "" {
 		e.Message = clean(e.Message, maxMessage-100) + "; " + a
