@@ -7,9 +7,15 @@ import (
 	"os"
 	"strings"
 	"text/template"
+	"time"
 )
 
-const agentName = "support"
+const (
+	agentName = "support"
+	// heartbeat is after which silence a tool's attempt is given up. A production worker would be
+	// more patient.
+	heartbeat = 3 * time.Second
+)
 
 //go:embed holdfast.yaml.tmpl
 var configText string
@@ -19,6 +25,7 @@ type places struct {
 	Agent, Store        string
 	BaseURL, Model, Key string
 	Payments            string // base URL
+	Heartbeat           time.Duration
 }
 
 func writeConfig(path string, p places) error {

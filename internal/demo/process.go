@@ -8,6 +8,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"runtime"
 	"sync"
 	"syscall"
@@ -99,6 +100,9 @@ func (s *stage) startWorker() (*process, error) {
 	return w, nil
 }
 
+// clock is the time of day that the client puts before what it follows; the timeline has its own.
+var clock = regexp.MustCompile(`^\d\d:\d\d:\d\d +`)
+
 // startClient starts the command that a person would use. What it says while it follows the turn's history
 // becomes the timeline.
 func (s *stage) startClient() (*process, error) {
@@ -111,7 +115,7 @@ func (s *stage) startClient() (*process, error) {
 		"--session", session, agentName, request)
 	cmd.Env = s.environ()
 	cmd.Stdout = &lines{each: func(l string) { s.say.event("agent", "%s", l) }}
-	cmd.Stderr = &lines{each: func(l string) { s.say.event("turn", "%s", l) }}
+	cmd.Stderr = &lines{each: func(l string) { s.say.event("turn", "%s", clock.ReplaceAllString(l, "")) }}
 	c, err := spawn(cmd)
 	if err != nil {
 		return nil, fmt.Errorf("client: %w", err)

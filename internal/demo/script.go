@@ -17,11 +17,11 @@ const (
 // script is the model: it looks the order up, refunds it and says so. It decides by what it was sent and
 // keeps no state, as a model would.
 func script(r modeltest.Request) modeltest.Step {
-	switch r.Results() {
+	switch len(r.Results()) {
 	case 0:
-		return modeltest.Ask(modeltest.Call{ID: "call_lookup", Name: "lookup_order", Args: fmt.Sprintf(`{"order":%q}`, order)})
+		return modeltest.Want(modeltest.Call{ID: "call_lookup", Name: "lookup_order", Args: fmt.Sprintf(`{"order":%q}`, order)})
 	case 1:
-		return modeltest.Ask(modeltest.Call{ID: "call_refund", Name: "refund", Args: fmt.Sprintf(`{"order":%q,"amount":%q}`, order, price)})
+		return modeltest.Want(modeltest.Call{ID: "call_refund", Name: "refund", Args: fmt.Sprintf(`{"order":%q,"amount":%q}`, order, price)})
 	default:
 		return modeltest.Say(fmt.Sprintf("Order %s has been refunded: %s is on its way back to you.", order, price))
 	}

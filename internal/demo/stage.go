@@ -41,7 +41,7 @@ type stage struct {
 // build starts every part and says what each is.
 func (s *stage) build(ctx context.Context) error {
 	s.say.plain("A worker is killed right after a payment. The payment must happen once.\n")
-	p := places{Agent: agentName, Store: "file://" + filepath.Join(s.dir, "store")}
+	p := places{Agent: agentName, Heartbeat: heartbeat, Store: "file://" + filepath.Join(s.dir, "store")}
 	if err := s.startModel(&p); err != nil {
 		return err
 	}
@@ -126,7 +126,7 @@ func (s *stage) committed(key string) {
 		s.fail(err)
 		return
 	}
-	s.say.event("worker", "a new one starts, process %d", fresh.pid())
+	s.say.event("worker", "a new one starts, process %d; it gets the work once the dead one's heartbeat is missed (%s)", fresh.pid(), heartbeat)
 }
 
 // victim returns the worker to kill, once.

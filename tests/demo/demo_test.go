@@ -148,10 +148,10 @@ func TestAWorkerKilledAfterThePaymentRefundsOnce(t *testing.T) {
 
 func TestAModelThatNeverPaysIsNoDemo(t *testing.T) {
 	t.Parallel()
-	model := modeltest.ForTest(t, modeltest.Config{Key: "a-key", Func: func(modeltest.Request) modeltest.Step {
+	model := modeltest.ForTest(t, modeltest.Config{Key: "a-secret-of-a-test", Func: func(modeltest.Request) modeltest.Step {
 		return modeltest.Say("I would rather not.")
 	}})
-	r := start(t, []string{"OPENAI_API_KEY=a-key", "OPENAI_BASE_URL=" + model.URL(), "OPENAI_MODEL=shy"})
+	r := start(t, []string{"OPENAI_API_KEY=a-secret-of-a-test", "OPENAI_BASE_URL=" + model.URL(), "OPENAI_MODEL=shy"})
 	if code := r.ends(); code != 1 {
 		t.Errorf("exit code %d, want 1", code)
 	}
