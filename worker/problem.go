@@ -71,6 +71,9 @@ const maxExcerpt = 100
 // secretKey finds, in a line of YAML, a key under which a secret may stand.
 var secretKey = regexp.MustCompile(`(?i)[\w.-]*(key|seal|token|secret|passw|authorization|credential|cookie)[\w.-]*["']?\s*:\s*`)
 
+// plainReference is a value that names where a secret is.
+var plainReference = regexp.MustCompile(`^["']?(env|file):[\w./-]+["']?\s*([,}]|$)`)
+
 // excerpt returns a line of the file with a mark under the column. Whatever follows a key that may name a
 // secret is left out: somebody may have written the secret itself there, and an excerpt goes to logs.
 func excerpt(lines []string, at position) string {
@@ -78,8 +81,11 @@ func excerpt(lines []string, at position) string {
 		return ""
 	}
 	line := strings.TrimRight(lines[at.line-1], "\r\n")
-	if m := secretKey.FindStringIndex(line); m != nil && m[1] < len(line) {
-		line = line[:m[1]] + "..."
+	for _, m := range secretKey.FindAllStringIndex(line, -1) {
+		if m[1] < len(line) && !plainReference.MatchString(line[m[1]:]) {
+			line = line[:m[1]] + "..."
+			break
+		}
 	}
 	line = strings.Map(func(r rune) rune {
 		if r == '\t' {

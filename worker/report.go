@@ -77,13 +77,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	})
 	r.table(&b, "tools", func(t io.Writer) {
 		for _, m := range r.Tools {
-			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", m.Name, m.Source, m.effect(), orDash(m.Version), m.usedBy())
-			if m.Problem != "" {
-				fmt.Fprintf(t, "    cannot be used: %s\n", m.Problem)
-			}
-			if m.Suggest != "" {
-				fmt.Fprintf(t, "    suggested: %s\n", m.Suggest)
-			}
+			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", m.Name, m.Source, m.effect(), orDash(m.Version), m.remark())
 		}
 	})
 	r.table(&b, "agents", func(t io.Writer) {
@@ -134,11 +128,18 @@ func (t ToolReport) effect() string {
 	return string(t.Effect)
 }
 
-func (t ToolReport) usedBy() string {
-	if len(t.Agents) == 0 {
-		return "listed by no agent"
+func (t ToolReport) remark() string {
+	out := "listed by no agent"
+	if len(t.Agents) > 0 {
+		out = "for " + strings.Join(t.Agents, ", ")
 	}
-	return "for " + strings.Join(t.Agents, ", ")
+	if t.Problem != "" {
+		out = "cannot be used: " + t.Problem
+	}
+	if t.Suggest != "" {
+		out += "; suggested: " + t.Suggest
+	}
+	return out
 }
 
 func orDash(s string) string {
