@@ -11,7 +11,7 @@ import (
 
 var toolName = regexp.MustCompile(`^[A-Za-z0-9_-]{1,64}$`)
 
-// A judge reads a request as the strictest provider would: each rule here is one by which some provider or
+// A judgment reads a request as the strictest provider would: each rule here is one by which some provider or
 // local server answers 400.
 type judgment struct {
 	Request

@@ -47,6 +47,19 @@ func TestPiecesBecomeCalls(t *testing.T) {
 			tc(`{"index":0,"id":"","function":{"name":"f","arguments":"{}"}}`),
 			tc(`{"index":0,"id":"","function":{"name":"g","arguments":"{}"}}`),
 		}, calls{{ID: "call_1", Name: "f", Args: `{}`}, {ID: "call_2", Name: "g", Args: `{}`}}},
+		{"no index, no id, the first unfinished", []string{
+			tc(`{"function":{"name":"f","arguments":"{\"x\":"}}`), tc(`{"function":{"name":"g","arguments":"{}"}}`),
+		}, calls{{ID: "call_1", Name: "f", Args: `{"x":`}, {ID: "call_2", Name: "g", Args: `{}`}}},
+		{"one id and no index for two calls", []string{
+			tc(`{"id":"a","function":{"name":"f","arguments":"{\"x\":1}"}}`), tc(`{"id":"a","function":{"name":"f","arguments":"{\"x\":2}"}}`),
+		}, calls{{ID: "a", Name: "f", Args: `{"x":1}`}, {ID: "call_2", Name: "f", Args: `{"x":2}`}}},
+		{"a name that grows", []string{
+			tc(`{"index":0,"id":"a","function":{"name":"list"}}`), tc(`{"index":0,"function":{"name":"list_items","arguments":"{}"}}`),
+		}, calls{{ID: "a", Name: "list_items", Args: `{}`}}},
+		{"an id that is no UTF-8", []string{tc("{\"index\":0,\"id\":\"\xff\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}")},
+			calls{{ID: "call_1", Name: "f", Args: `{}`}}},
+		{"an id that is a number", []string{tc(`{"index":0,"id":7,"function":{"name":"f","arguments":"{}"}}`)},
+			calls{{ID: "7", Name: "f", Args: `{}`}}},
 		{"name after id", []string{
 			tc(`{"index":0,"id":"a","function":{"arguments":""}}`), tc(`{"index":0,"function":{"name":"f"}}`),
 			tc(`{"index":0,"function":{"arguments":"{}"}}`),
@@ -212,7 +225,9 @@ func TestHalfAnswersAreNone(t *testing.T) {
 			t.Errorf("%s: %+v, %v, want %s", name, a, e, agent.ErrStreamCut)
 		}
 	}
-	if a, e := ask(says(t, true, "upstream connect error\n")); e == nil || e.Type != agent.ErrBadAnswer {
-		t.Errorf("text: %+v, %v, want %s", a, e, agent.ErrBadAnswer)
+	for _, body := range []string{"upstream connect error\n", "data: {\"choices\":5}\n\n", "data: {\n\ndata: }\n\n"} {
+		if a, e := ask(says(t, true, body)); e == nil || e.Type != agent.ErrBadAnswer || !e.Retry {
+			t.Errorf("%q: %+v, %v, want %s", body, a, e, agent.ErrBadAnswer)
+		}
 	}
 }
