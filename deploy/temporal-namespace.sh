@@ -7,3 +7,8 @@ until temporal operator cluster health >/dev/null 2>&1; do
 done
 temporal operator namespace describe --namespace "$TEMPORAL_NAMESPACE" >/dev/null 2>&1 ||
   temporal operator namespace create --namespace "$TEMPORAL_NAMESPACE" --retention 90d
+# A server learns of a new namespace through a cache that is refreshed every few seconds.
+until temporal operator search-attribute list --namespace "$TEMPORAL_NAMESPACE" >/dev/null 2>&1; do
+  echo "waiting for namespace $TEMPORAL_NAMESPACE"
+  sleep 1
+done
