@@ -57,24 +57,30 @@ func Run(ctx context.Context, cfg Config) (err error) {
 
 	story, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the demo was not over after %s", patience))
 	defer cancel()
-	if err := s.build(story); err != nil {
+	err = s.tell(story)
+	switch {
+	case err != nil && story.Err() != nil:
+		return context.Cause(story) // what fails then fails because of it
+	case err != nil || !cfg.Keep:
 		return err
 	}
-	if err := s.play(story); err != nil {
+	s.say.plain("\nStill running: %s\nCtrl-C ends it.", s.temporal.WorkflowURL(turnID))
+	select {
+	case <-ctx.Done():
+		return nil
+	case <-s.temporal.Done():
+		return s.temporal.Err()
+	}
+}
+
+func (s *stage) tell(ctx context.Context) error {
+	if err := s.build(ctx); err != nil {
 		return err
 	}
-	if err := s.judge(); err != nil {
+	if err := s.play(ctx); err != nil {
 		return err
 	}
-	if cfg.Keep {
-		s.say.plain("\nStill running: %s\nCtrl-C ends it.", s.temporal.WorkflowURL(turnID))
-		select {
-		case <-ctx.Done():
-		case <-s.temporal.Done():
-			return s.temporal.Err()
-		}
-	}
-	return nil
+	return s.judge()
 }
 
 // play has the client ask and follows it to the end of the turn.
