@@ -5,7 +5,6 @@ import (
 	"strconv"
 	"strings"
 	"unicode"
-	"unicode/utf8"
 )
 
 // Bounds of a call's arguments.
@@ -101,29 +100,23 @@ func (n *node) append(out []byte) []byte {
 	return append(out, n.kind+2)
 }
 
-// compareUTF16 orders valid texts by their UTF-16 code units (RFC 8785, section 3.2.3). That differs from
-// the order of bytes where a character beyond U+FFFF, whose first unit is a surrogate, meets one from
-// U+E000 on.
+// compareUTF16 orders valid texts by their UTF-16 code units (RFC 8785, section 3.2.3). That is the order
+// of their bytes, but where a character beyond U+FFFF (first byte from F0 on), whose first unit is a
+// surrogate, meets one from U+E000 to U+FFFF (first byte EE or EF).
 func compareUTF16(a, b string) int {
-	for a != "" && b != "" {
-		x, n := utf8.DecodeRuneInString(a)
-		y, m := utf8.DecodeRuneInString(b)
-		if x != y {
-			if (x >= 0x10000) != (y >= 0x10000) {
-				x, y = firstUnit(x), firstUnit(y)
-			}
+	for i := range min(len(a), len(b)) {
+		x, y := a[i], b[i]
+		switch {
+		case x == y:
+		case x >= 0xf0 && (y == 0xee || y == 0xef):
+			return -1
+		case y >= 0xf0 && (x == 0xee || x == 0xef):
+			return 1
+		default:
 			return int(x) - int(y)
 		}
-		a, b = a[n:], b[m:]
 	}
 	return len(a) - len(b)
-}
-
-func firstUnit(r rune) rune {
-	if r < 0x10000 {
-		return r
-	}
-	return 0xd800 + (r-0x10000)>>10
 }
 
 // fold maps texts that are equal under Unicode simple folding to the same text.

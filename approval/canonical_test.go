@@ -119,13 +119,14 @@ func TestCanonicalText(t *testing.T) {
 		`{"b":[1, 2.50,{}],"a":null}`: `{"a":null,"b":[1,2.50,{}]}`,
 		`{"n":[0,-0,-0.0,1E+2,1e-999999999,12345678901234567890]}`: `{"n":[0,-0,-0.0,1E+2,1e-999999999,12345678901234567890]}`,
 		`{"s":"\u0041\/\u001f\u007f\b\f\n\r\t\"\\\u2028<>&"}`:      "{\"s\":\"A/\\u001f\x7f\\b\\f\\n\\r\\t\\\"\\\\\u2028<>&\"}",
-		`{"s":"\ud83d\uDE00"}`:                "{\"s\":\"\U0001f600\"}",
-		`{"s":"\ufffd` + "\ufffd" + `"}`:      "{\"s\":\"\ufffd\ufffd\"}",
-		"{\"\\ue000\":1,\"\U0001f600\":2}":    "{\"\U0001f600\":2,\"\ue000\":1}",
-		`{"b":{"z":true,"y":false},"B1":{}}`:  `{"B1":{},"b":{"y":false,"z":true}}`,
-		`{"a":1,"":2,"aa":3}`:                 `{"":2,"a":1,"aa":3}`,
-		"{\"a\"\r\n:\t1 , \"b\" : [ ] }":      `{"a":1,"b":[]}`,
-		`{"x":{"a":1},"y":{"a":1,"b":[{}]} }`: `{"x":{"a":1},"y":{"a":1,"b":[{}]}}`,
+		`{"s":"\ud83d\uDE00"}`:           "{\"s\":\"\U0001f600\"}",
+		`{"s":"\ufffd` + "\ufffd" + `"}`: "{\"s\":\"\ufffd\ufffd\"}",
+		"{\"\uffff\":1,\"\U0010ffff\":2,\"\ud7ff\":3,\"a\U00010000\":4,\"a\uf8ff\":5}": "{\"a\U00010000\":4,\"a\uf8ff\":5,\"\ud7ff\":3,\"\U0010ffff\":2,\"\uffff\":1}",
+		"{\"\\ue000\":1,\"\U0001f600\":2}":                                             "{\"\U0001f600\":2,\"\ue000\":1}",
+		`{"b":{"z":true,"y":false},"B1":{}}`:                                           `{"B1":{},"b":{"y":false,"z":true}}`,
+		`{"a":1,"":2,"aa":3}`:                                                          `{"":2,"a":1,"aa":3}`,
+		"{\"a\"\r\n:\t1 , \"b\" : [ ] }":                                               `{"a":1,"b":[]}`,
+		`{"x":{"a":1},"y":{"a":1,"b":[{}]} }`:                                          `{"x":{"a":1},"y":{"a":1,"b":[{}]}}`,
 	}
 	for in, want := range cases {
 		got, err := approval.Canonical([]byte(in))
@@ -208,8 +209,13 @@ func TestCanonicalRefusesAndSaysWhatToMend(t *testing.T) {
 			t.Errorf("%.80q: %q does not say %q", in, err, want)
 		}
 	}
-	if _, err := approval.Canonical([]byte(`{"a":` + nested(approval.MaxDepth-1) + `}`)); err != nil {
-		t.Errorf("the deepest one allowed: %v", err)
+	for _, in := range []string{
+		`{"a":` + nested(approval.MaxDepth-1) + `}`,
+		`{"a":[` + strings.Repeat("[],", 2*approval.MaxDepth) + `{}]}`,
+	} {
+		if _, err := approval.Canonical([]byte(in)); err != nil {
+			t.Errorf("%.20s... is not too deep: %v", in, err)
+		}
 	}
 }
 

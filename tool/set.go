@@ -2,6 +2,7 @@ package tool
 
 import (
 	"fmt"
+	"slices"
 )
 
 // A Set holds tools under their names, in the order in which they were added. The zero value is an
@@ -36,6 +37,11 @@ func (s *Set) Add(t Tool) error {
 	sch, err := compile(spec)
 	if err != nil {
 		return err
+	}
+	for _, name := range spec.Identity {
+		if len(sch.properties) > 0 && !slices.Contains(sch.properties, name) {
+			return fmt.Errorf("tool %q: its identity names %q, which is not among its parameters: %s", spec.Name, name, list(sch.properties))
+		}
 	}
 	if s.tools == nil {
 		s.tools, s.schemas = map[string]Tool{}, map[string]*schema{}

@@ -136,6 +136,10 @@ func TestSetRefusesWhatItCouldNotUseLater(t *testing.T) {
 	if _, err := NewSet(stub{Spec{Name: "x"}}); err == nil || !strings.Contains(err.Error(), "tool.Declare") {
 		t.Errorf("a spec that was not declared: %v", err)
 	}
+	lost := Spec{Name: "x", Identity: []string{"ordr"}, Parameters: json.RawMessage(`{"type":"object","properties":{"order":{}}}`)}
+	if _, err := NewSet(declared(t, lost)); err == nil || !strings.Contains(err.Error(), `"order"`) {
+		t.Errorf("an identity that no argument has: %v", err)
+	}
 	var zero Set
 	if err := zero.Add(a); err != nil {
 		t.Errorf("the zero set: %v", err)
