@@ -179,11 +179,11 @@ func (c *Config) meaning(entry string, set *tool.Set, running servers) (names []
 		if _, ok := set.Lookup(entry); ok {
 			return []string{entry}, ""
 		}
-		hint := strings.TrimSuffix(strings.TrimSpace(meant(entry, set.Names())), "?")
-		if hint != "" {
-			hint = "; " + hint
+		if _, ok := c.Tools[entry]; ok {
+			return nil, "" // it could not be made, and that was reported
 		}
-		return nil, fmt.Sprintf("there is no tool %q%s; declare it under tools, or run a program that adds it", clip(entry), hint)
+		known := append(set.Names(), sortedKeys(c.Tools)...)
+		return nil, fmt.Sprintf("there is no tool %q; %sdeclare it under tools, or run a program that adds it", clip(entry), meant(entry, known))
 	}
 	m := running[server]
 	if m == nil {

@@ -31,9 +31,9 @@ const (
 	notReady = "not ready"
 )
 
-// health serves /healthz, which answers while the process lives, and /readyz, which is 200 only when
+// endpoints serve /healthz, which answers while the process lives, and /readyz, which is 200 only when
 // Temporal answers, the store can be read and the server sees this worker poll.
-type health struct {
+type endpoints struct {
 	server   *http.Server
 	process  *process
 	stopping atomic.Bool
@@ -56,8 +56,8 @@ func (p *process) listen(ctx context.Context, address string) error {
 	if err := p.mark(ctx); err != nil {
 		return errors.Join(err, l.Close())
 	}
-	h := &health{process: p}
-	p.status.Health = l.Addr().String()
+	h := &endpoints{process: p}
+	p.status.Health, p.endpoints = l.Addr().String(), h
 	mux := http.NewServeMux()
 	mux.HandleFunc("GET /healthz", h.liveness)
 	mux.HandleFunc("GET /readyz", h.readiness)
@@ -74,11 +74,11 @@ func (p *process) listen(ctx context.Context, address string) error {
 	return nil
 }
 
-func (h *health) liveness(w http.ResponseWriter, _ *http.Request) {
+func (h *endpoints) liveness(w http.ResponseWriter, _ *http.Request) {
 	answer(w, http.StatusOK, h.process.now())
 }
 
-func (h *health) readiness(w http.ResponseWriter, r *http.Request) {
+func (h *endpoints) readiness(w http.ResponseWriter, r *http.Request) {
 	s := h.status(r.Context())
 	code := http.StatusOK
 	if s.Status != ready {
@@ -97,7 +97,7 @@ func answer(w http.ResponseWriter, code int, s Status) {
 	_ = e.Encode(s)
 }
 
-func (h *health) status(ctx context.Context) Status {
+func (h *endpoints) status(ctx context.Context) Status {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.last.Status == ready && time.Since(h.at) < checkAge && !h.stopping.Load() {

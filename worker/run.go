@@ -52,8 +52,10 @@ type process struct {
 	fatal   chan error
 	status  Status
 	closers []func()
-	probe   *store.Space // see mark
-	probed  agent.Body
+	// Nil when no health endpoints are served.
+	endpoints *endpoints
+	probe     *store.Space // see mark
+	probed    agent.Body
 }
 
 // start opens everything and begins to poll. What was opened is closed again after an error.
