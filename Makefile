@@ -33,6 +33,7 @@ help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
 
 build: ## build bin/holdfast
+	@[ -e bin/holdfast ] || echo "building bin/holdfast: the first time one to two minutes on two cores, then seconds"
 	@mkdir -p bin
 	$(GO) build -o bin/holdfast .
 
