@@ -45,8 +45,10 @@ func TestConformance(t *testing.T) {
 	if err != nil {
 		t.Fatalf("%v\n%s", err, out)
 	}
-	for _, part := range []string{"TestList", "TestListWeirdKeys", "TestListDelimiters", "TestRead", "TestWrite", "TestCanceledWrite",
-		"TestConcurrentWriteAndRead", "TestUploadDownload", "TestCopy", "TestDelete", "TestKeys", "TestIfNotExist", "TestAs"} {
+	for _, part := range []string{
+		"TestList", "TestListWeirdKeys", "TestListDelimiters", "TestRead", "TestWrite", "TestCanceledWrite",
+		"TestConcurrentWriteAndRead", "TestUploadDownload", "TestCopy", "TestDelete", "TestKeys", "TestIfNotExist", "TestAs",
+	} {
 		if !strings.Contains(string(out), "--- PASS: TestConformance/"+part+" ") {
 			t.Errorf("the suite did not run %s", part)
 		}

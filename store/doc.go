@@ -7,8 +7,8 @@
 //
 // Objects of a session lie under "<session>~<life>/<kind>/<name>" and are shared with no other session.
 // Beside them the bucket holds "holdfast-store" (the identity of the store) and "payloads/" (oversized
-// Temporal payloads). Every object is in the stored form of [seal and envelope]: one line that names the
-// algorithm, the key and a checksum, then the bytes.
+// Temporal payloads). Every object is one line that names the algorithm, the key and a checksum, and then
+// the bytes (envelope.go), so that encryption can come without moving anything.
 //
 // Three errors say something about an object: [ErrAbsent], [ErrDamaged] and [ErrSeal]. Every other error
 // says that the store cannot be used now, and is worth trying again.
@@ -18,6 +18,4 @@
 // deleted.
 //
 // The package knows nothing of workflows, tools or policy, and must not.
-//
-// [seal and envelope]: https://github.com/holdfast-run/holdfast/blob/main/docs/ARCHITECTURE.md
 package store

@@ -39,11 +39,11 @@ func wrap(b []byte) []byte {
 // unwrap returns the bytes of a stored form. With ErrDamaged it returns what could be made out, for those
 // that can check pieces of it by themselves.
 func unwrap(stored []byte) ([]byte, error) {
-	line, b, ok := bytes.Cut(stored[:min(len(stored), maxHeader)], []byte("\n"))
-	if !ok {
+	end := bytes.IndexByte(stored[:min(len(stored), maxHeader)], '\n')
+	if end < 0 {
 		return stored, fmt.Errorf("no header: %w", ErrDamaged)
 	}
-	b = stored[len(line)+1:]
+	line, b := stored[:end], stored[end+1:]
 	at := bytes.LastIndexByte(line, ' ') + 1
 	fields, sum := string(line[:at]), string(line[at:])
 	if checksum(fields, b) != sum {

@@ -23,7 +23,8 @@ import (
 // It needs a file system with hard links that tells upper from lower case. An object cannot lie under
 // another's name ("a" and "a/b"). Content types and metadata are not kept: metadata is refused.
 type fileBucket struct {
-	dir string
+	dir  string
+	sync func(*os.File) error // fsync; tests watch it
 
 	mu     sync.Mutex
 	synced map[string]bool // folders whose entry in their parent is known to be on disk
@@ -40,7 +41,7 @@ func openFile(dir string) (*fileBucket, error) {
 	if err != nil {
 		return nil, err
 	}
-	b := &fileBucket{dir: abs, synced: map[string]bool{}}
+	b := &fileBucket{dir: abs, sync: (*os.File).Sync, synced: map[string]bool{}}
 	info, err := os.Stat(abs)
 	if errors.Is(err, fs.ErrNotExist) {
 		return b, b.makeDir(abs)
@@ -48,6 +49,8 @@ func openFile(dir string) (*fileBucket, error) {
 	if err == nil && !info.IsDir() {
 		err = &fs.PathError{Op: "open", Path: abs, Err: syscall.ENOTDIR}
 	}
+	// What is above a folder that was there may not be ours to read.
+	b.setSynced(abs)
 	return b, err
 }
 
@@ -75,7 +78,7 @@ func (b *fileBucket) makeDir(dir string) error {
 			return err
 		}
 	}
-	if err := syncDir(parent); err != nil {
+	if err := b.syncDir(parent); err != nil {
 		return err
 	}
 	b.setSynced(dir)
@@ -97,12 +100,12 @@ func (b *fileBucket) setSynced(dir string) {
 	b.synced[dir] = true
 }
 
-func syncDir(dir string) error {
+func (b *fileBucket) syncDir(dir string) error {
 	d, err := os.Open(dir)
 	if err != nil {
 		return err
 	}
-	return errors.Join(d.Sync(), d.Close())
+	return errors.Join(b.sync(d), d.Close())
 }
 
 func (b *fileBucket) path(key string) string { return filepath.Join(b.dir, keyPath(key)) }
@@ -135,7 +138,7 @@ func (b *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 	if err != nil {
 		return nil, err
 	}
-	return &fileWriter{ctx: ctx, f: f, path: path, ifAbsent: opts.IfNotExist}, nil
+	return &fileWriter{ctx: ctx, bucket: b, f: f, path: path, ifAbsent: opts.IfNotExist}, nil
 }
 
 // tempPrefix begins the names of temporary files. No object's file begins with a dot: see keyPath.
@@ -156,6 +159,7 @@ func createTemp(path string) (*os.File, error) {
 // fileWriter writes a temporary file beside the target, which Close gives its name.
 type fileWriter struct {
 	ctx      context.Context
+	bucket   *fileBucket
 	f        *os.File
 	path     string
 	ifAbsent bool
@@ -176,7 +180,7 @@ func (w *fileWriter) Close() error {
 		err = fmt.Errorf("an earlier write failed: %w", io.ErrShortWrite)
 	}
 	if err == nil {
-		err = w.f.Sync()
+		err = w.bucket.sync(w.f)
 	}
 	if e := w.f.Close(); err == nil {
 		err = e
@@ -195,7 +199,7 @@ func (w *fileWriter) Close() error {
 	}
 	// Also when the object exists: whoever relies on what another process has just linked must not
 	// lose it with the machine.
-	if e := syncDir(filepath.Dir(w.path)); e != nil {
+	if e := w.bucket.syncDir(filepath.Dir(w.path)); e != nil {
 		return e
 	}
 	return err

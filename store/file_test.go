@@ -17,8 +17,10 @@ import (
 
 func TestAnyNameIsOneSafePath(t *testing.T) {
 	t.Parallel()
-	names := []string{"a", "a/b", "/a", "a/", "//", "/", ".", "..", "../a", "../../etc/passwd", "a/../b", ".tmp-x", "%", "%2E", "%%",
-		"a\x00b", "a\nb", "a\\b", "C:\\x", "a b", "ä", "..a", "a/.", "\x7f", "%25", "."}
+	names := []string{
+		"a", "a/b", "/a", "a/", "//", "/", ".", "..", "../a", "../../etc/passwd", "a/../b", ".tmp-x", "%", "%2E", "%%",
+		"a\x00b", "a\nb", "a\\b", "C:\\x", "a b", "ä", "..a", "a/.", "\x7f", "%25", ".",
+	}
 	seen := map[string]string{}
 	for _, n := range names {
 		p := keyPath(n)
@@ -179,6 +181,66 @@ func TestAWriteThatIsCancelledOrRefusedLeavesNothing(t *testing.T) {
 	}
 }
 
+// TestAnAcknowledgedWriteWasSyncedInOrder: the bytes before the object can be seen, its name before the
+// write is acknowledged, and nothing more than these two.
+func TestAnAcknowledgedWriteWasSyncedInOrder(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	b, err := openFile(dir)
+	if err != nil {
+		t.Fatal(err)
+	}
+	target := filepath.Join(dir, "a", "b")
+	var synced []string
+	var fail error
+	b.sync = func(f *os.File) error {
+		rel, err := filepath.Rel(dir, f.Name())
+		if err != nil {
+			return err
+		}
+		if strings.HasPrefix(filepath.Base(rel), tempPrefix) {
+			rel = "temp"
+		}
+		if _, err := os.Stat(target); err == nil {
+			rel += " with object"
+		}
+		synced = append(synced, rel)
+		return fail
+	}
+	write := func() error {
+		synced = nil
+		w, err := b.NewTypedWriter(context.Background(), "a/b", "", &driver.WriterOptions{IfNotExist: true})
+		if err != nil {
+			return err
+		}
+		return w.Close()
+	}
+	for i, want := range [][]string{
+		{".", "temp", "a with object"},        // the new folder first
+		{"temp with object", "a with object"}, // the loser relies on what it found
+		{"temp", "a with object"},             // removed before, see below
+	} {
+		if i == 2 {
+			if err := os.Remove(target); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := write(); (err == nil) != (i != 1) || !slices.Equal(synced, want) {
+			t.Errorf("write %d synced %q, want %q; %v", i, synced, want, err)
+		}
+	}
+	if err := os.Remove(target); err != nil {
+		t.Fatal(err)
+	}
+	fail = syscall.EIO
+	if err := write(); !errors.Is(err, syscall.EIO) {
+		t.Errorf("a failed sync was acknowledged: %v", err)
+	}
+	if files, err := os.ReadDir(filepath.Join(dir, "a")); err != nil || len(files) != 0 {
+		t.Errorf("left %v, %v", files, err)
+	}
+}
+
 func TestAnOverwriteIsWholeAtEveryMoment(t *testing.T) {
 	t.Parallel()
 	s := openDir(t, t.TempDir())
@@ -212,16 +274,7 @@ func TestAnOverwriteIsWholeAtEveryMoment(t *testing.T) {
 }
 
 func BenchmarkCreate(b *testing.B) {
-	dir, err := os.MkdirTemp(".", "bench") // the disk, where TMPDIR may be memory
-	if err != nil {
-		b.Fatal(err)
-	}
-	defer os.RemoveAll(dir)
-	abs, err := filepath.Abs(dir)
-	if err != nil {
-		b.Fatal(err)
-	}
-	space := openDir(b, abs).Space(scope)
+	space := openDir(b, b.TempDir()).Space(scope)
 	for i := range b.N {
 		if created, _, err := space.Create(context.Background(), KindIntents, time.Now().Format(time.RFC3339Nano)+string(rune('a'+i%26)), make([]byte, 600)); err != nil || !created {
 			b.Fatal(created, err)

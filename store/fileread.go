@@ -13,8 +13,10 @@ import (
 	"gocloud.dev/blob/driver"
 )
 
-// As, ErrorAs and the other As hooks of driver.Bucket have nothing to show.
-func (b *fileBucket) As(any) bool             { return false }
+// As implements driver.Bucket: there is nothing to show.
+func (b *fileBucket) As(any) bool { return false }
+
+// ErrorAs implements driver.Bucket: there is nothing to show.
 func (b *fileBucket) ErrorAs(error, any) bool { return false }
 
 // Close implements driver.Bucket.
@@ -64,9 +66,14 @@ type fileReader struct {
 	attrs driver.ReaderAttributes
 }
 
-func (r *fileReader) Close() error                         { return r.f.Close() }
+// Close implements driver.Reader.
+func (r *fileReader) Close() error { return r.f.Close() }
+
+// Attributes implements driver.Reader.
 func (r *fileReader) Attributes() *driver.ReaderAttributes { return &r.attrs }
-func (r *fileReader) As(any) bool                          { return false }
+
+// As implements driver.Reader: there is nothing to show.
+func (r *fileReader) As(any) bool { return false }
 
 // NewRangeReader implements driver.Bucket.
 func (b *fileBucket) NewRangeReader(_ context.Context, key string, offset, length int64, opts *driver.ReaderOptions) (driver.Reader, error) {
@@ -124,7 +131,7 @@ func (b *fileBucket) Delete(_ context.Context, key string, opts *driver.DeleteOp
 	if err := errors.Join(f.Close(), os.Remove(b.path(key))); err != nil {
 		return err
 	}
-	return syncDir(filepath.Dir(b.path(key)))
+	return b.syncDir(filepath.Dir(b.path(key)))
 }
 
 // SignedURL implements driver.Bucket: a file has none.

@@ -31,7 +31,10 @@ const (
 // every read. It is safe for concurrent use.
 func (s *Store) PayloadDriver() converter.StorageDriver { return payloadDriver{s} }
 
+// Name implements converter.StorageDriver.
 func (payloadDriver) Name() string { return payloadDriverName }
+
+// Type implements converter.StorageDriver.
 func (payloadDriver) Type() string { return payloadDriverType }
 
 // Store implements converter.StorageDriver.

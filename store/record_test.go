@@ -28,8 +28,10 @@ func results() map[string]Result {
 	return map[string]Result{
 		"tool": {Key: key, Tool: &agent.ToolResult{State: agent.StateCommitted, Text: "<paid> \u2028 \"1e400\"", Attempt: 2}},
 		"model": {Key: key, Model: &ModelRecord{
-			Result: agent.ModelResult{Head: agent.Head{Seq: 3, Hash: agent.DigestOf(nil)}, Text: "hi",
-				Calls: []agent.Call{{ID: "c", Tool: "pay", Args: `{"amount":12345678901234567890.10}`}}},
+			Result: agent.ModelResult{
+				Head: agent.Head{Seq: 3, Hash: agent.DigestOf(nil)}, Text: "hi",
+				Calls: []agent.Call{{ID: "c", Tool: "pay", Args: `{"amount":12345678901234567890.10}`}},
+			},
 			Raw: agent.Body{Digest: agent.DigestOf([]byte("raw")), Size: 3}, Prompt: agent.DigestOf([]byte("p")),
 		}},
 	}
@@ -186,12 +188,18 @@ func TestASealIsBoundToKeyKindSessionAndBytes(t *testing.T) {
 		get    func() error
 	}{
 		"bytes": {object, forged, func() error { _, err := space.Dispatch(ctx, key); return err }},
-		"session": {other.String() + "/dispatches/" + escapeName(key), record,
-			func() error { _, err := sealed.Space(other).Dispatch(ctx, key); return err }},
-		"kind": {scope.String() + "/results/" + escapeName(key), record,
-			func() error { _, err := space.Result(ctx, key); return err }},
-		"key": {scope.String() + "/dispatches/k2", record,
-			func() error { _, err := space.Dispatch(ctx, "k2"); return err }},
+		"session": {
+			other.String() + "/dispatches/" + escapeName(key), record,
+			func() error { _, err := sealed.Space(other).Dispatch(ctx, key); return err },
+		},
+		"kind": {
+			scope.String() + "/results/" + escapeName(key), record,
+			func() error { _, err := space.Result(ctx, key); return err },
+		},
+		"key": {
+			scope.String() + "/dispatches/k2", record,
+			func() error { _, err := space.Dispatch(ctx, "k2"); return err },
+		},
 	} {
 		if err := sealed.replace(ctx, c.object, c.bytes); err != nil {
 			t.Fatal(err)

@@ -66,8 +66,10 @@ func TestURLsThatNameNoStoreAreRefused(t *testing.T) {
 	if err := os.WriteFile(file, nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	for _, url := range []string{"", "x", "/tmp/x", "file://", "file:///", "file://host/x", "file://./", "file:///x?y=z", "ftp://x/y", "://",
-		"s3://user:secret@", "file://" + file, "file://" + file + "/below"} {
+	for _, url := range []string{
+		"", "x", "/tmp/x", "file://", "file:///", "file://host/x", "file://./", "file:///x?y=z", "ftp://x/y", "://",
+		"s3://user:secret@", "file://" + file, "file://" + file + "/below",
+	} {
 		s, err := Open(context.Background(), Config{URL: url})
 		if err == nil {
 			t.Errorf("%q opened as %q", url, s.url)

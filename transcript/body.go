@@ -147,8 +147,10 @@ func (l *Log) fillArgs(ctx context.Context, scope agent.Scope, t *trunk, gaps []
 		for t.blocks[seq-1].end <= p.entry {
 			seq++
 		}
-		gaps = append(gaps, Gap{From: seq, To: seq, At: p.entry,
-			Reason: fmt.Sprintf("the arguments of call %q to %q, body %q, are absent or damaged", c.ID, c.Name, c.Body.Digest)})
+		gaps = append(gaps, Gap{
+			From: seq, To: seq, At: p.entry,
+			Reason: fmt.Sprintf("the arguments of call %q to %q, body %q, are absent or damaged", c.ID, c.Name, c.Body.Digest),
+		})
 	}
 	slices.SortStableFunc(gaps, func(a, b Gap) int { return cmp.Compare(a.At, b.At) })
 	return gaps, nil

@@ -103,8 +103,10 @@ func (c *cache) extend(scope agent.Scope, v view, b block, entries []Entry) view
 		// The same append, a second time.
 	case len(t.blocks) > n:
 		// The trunk has grown into something else since: this one gets its own.
-		t = &trunk{bytes: linesCost(v.blocks) + entriesCost(v.entries),
-			blocks: v.blocks[:n:n], entries: v.entries[:len(v.entries):len(v.entries)]}
+		t = &trunk{
+			bytes:  linesCost(v.blocks) + entriesCost(v.entries),
+			blocks: v.blocks[:n:n], entries: v.entries[:len(v.entries):len(v.entries)],
+		}
 		fallthrough
 	default:
 		b.end = len(t.entries) + len(entries)
@@ -133,8 +135,15 @@ func (c *cache) add(scope agent.Scope, v view) {
 	}
 }
 
-// keep puts a trunk into the cache, or takes note of how it has grown. The lock is held.
+// keep puts a trunk into the cache, or takes note of how it has grown. One that can never fit is left out
+// instead of driving everything else out. The lock is held.
 func (c *cache) keep(scope agent.Scope, t *trunk) {
+	if t.bytes > c.max {
+		if t.elem != nil {
+			c.drop(t.elem)
+		}
+		return
+	}
 	if t.elem == nil {
 		t.elem = c.recent.PushFront(&item{scope: scope, trunk: t})
 	}
@@ -167,7 +176,7 @@ func (c *cache) keepText(scope agent.Scope, d agent.Digest, s string) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	key := bodyKey{scope, d}
-	if _, ok := c.items[key]; ok {
+	if _, ok := c.items[key]; ok || int64(len(s))+overhead > c.max {
 		return
 	}
 	it := &item{scope: scope, body: d, text: s, bytes: int64(len(s)) + overhead}
@@ -179,20 +188,24 @@ func (c *cache) keepText(scope agent.Scope, d agent.Digest, s string) {
 // shrink drops what was used least recently until the rest fits. The lock is held.
 func (c *cache) shrink() {
 	for c.bytes > c.max {
-		e := c.recent.Back()
-		it := c.recent.Remove(e).(*item)
-		c.bytes -= it.bytes
-		if it.trunk == nil {
-			delete(c.items, bodyKey{it.scope, it.body})
-			continue
-		}
-		for _, b := range it.trunk.blocks[:it.trunk.keyed] {
-			if key := (headKey{it.scope, b.hash}); c.items[key] == e {
-				delete(c.items, key)
-			}
-		}
-		it.trunk.elem, it.trunk.keyed = nil, 0
+		c.drop(c.recent.Back())
 	}
+}
+
+// drop takes an item out. The lock is held.
+func (c *cache) drop(e *list.Element) {
+	it := c.recent.Remove(e).(*item)
+	c.bytes -= it.bytes
+	if it.trunk == nil {
+		delete(c.items, bodyKey{it.scope, it.body})
+		return
+	}
+	for _, b := range it.trunk.blocks[:it.trunk.keyed] {
+		if key := (headKey{it.scope, b.hash}); c.items[key] == e {
+			delete(c.items, key)
+		}
+	}
+	it.trunk.elem, it.trunk.keyed = nil, 0
 }
 
 func linesCost(blocks []block) int64 {

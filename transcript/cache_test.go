@@ -100,6 +100,30 @@ func TestTheCacheStaysWithinItsBytesAndForgetsTheOldest(t *testing.T) {
 	}
 }
 
+func TestWhatCanNeverFitDrivesNothingOut(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	l := New(s, 30_000)
+	small, err := l.Append(context.Background(), scope, agent.Head{}, []Entry{{Text: "small"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var h agent.Head
+	for i := range 20 {
+		large := []Entry{{Text: strings.Repeat("x", 4000)}, {Text: strings.Repeat("y", 100_000)}}
+		if h, err = l.Append(context.Background(), scope, h, large); err != nil {
+			t.Fatal(err)
+		}
+		before := s.Stats().Reads
+		if read(t, l, small); s.Stats().Reads != before {
+			t.Fatalf("step %d drove the small conversation out", i)
+		}
+	}
+	if c := read(t, l, h); len(c.Entries) != 40 || l.Stats().CacheBytes > 30_000 {
+		t.Errorf("%d entries, %d bytes held", len(c.Entries), l.Stats().CacheBytes)
+	}
+}
+
 func TestTheCacheKeepsSessionsApart(t *testing.T) {
 	t.Parallel()
 	s, _ := newStore(t)

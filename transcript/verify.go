@@ -35,8 +35,8 @@ type Finding struct {
 	Object string // kind and name
 	// Problem says what is wrong with it.
 	Problem string
-	// Mended names the object from which the segment's entries were read all the same; empty means that
-	// they are lost.
+	// Mended names the object from which the segment's entries were read all the same, which may be what
+	// is left of this one; empty means that they are lost.
 	Mended string
 }
 
@@ -97,11 +97,15 @@ func (r *Report) segments(ctx context.Context, space *store.Space, blocks []bloc
 		if problems[i] == "" {
 			continue
 		}
+		mended := ""
+		if b.from != "" {
+			mended = fmt.Sprintf("%s/%s", store.KindSegments, b.from)
+		}
 		if r.First == 0 {
 			r.First = b.seq
 		}
 		r.Findings = append(r.Findings, Finding{
-			Seq: b.seq, Object: fmt.Sprintf("%s/%s", store.KindSegments, b.name()), Problem: problems[i], Mended: b.from,
+			Seq: b.seq, Object: fmt.Sprintf("%s/%s", store.KindSegments, b.name()), Problem: problems[i], Mended: mended,
 		})
 	}
 	return nil
