@@ -40,7 +40,7 @@ type conn struct {
 func (a *App) clientOptions() (client.Options, error) {
 	o, err := envconfig.LoadClientOptions(envconfig.LoadClientOptionsRequest{ConfigFileProfile: a.profile, IncludeRemoteCodec: true})
 	if err != nil {
-		return o, withHint(fmt.Errorf("Temporal's client configuration: %w", err), "see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE, or name another with --profile")
+		return o, withHint(fmt.Errorf("the client configuration of Temporal: %w", err), "see TEMPORAL_PROFILE and TEMPORAL_CONFIG_FILE, or name another with --profile")
 	}
 	if a.address != "" {
 		o.HostPort = a.address
@@ -81,6 +81,15 @@ func (a *App) connect(ctx context.Context) (*conn, error) {
 	return &conn{Client: c, address: o.HostPort, namespace: o.Namespace, payloads: payloads}, nil
 }
 
+// describe describes a run of a workflow; run "" is the current one.
+func (c *conn) describe(ctx context.Context, id, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+	d, err := c.DescribeWorkflow(ctx, id, run)
+	if err != nil {
+		return nil, err
+	}
+	return d.RawResponse, nil
+}
+
 // isOutage says whether the server may answer the same request later.
 func isOutage(err error) bool {
 	var (
@@ -91,6 +100,11 @@ func isOutage(err error) bool {
 	)
 	return errors.As(err, &unavailable) || errors.As(err, &deadline) || errors.As(err, &busy) || errors.As(err, &internal) ||
 		errors.Is(err, context.DeadlineExceeded)
+}
+
+func isCancelled(err error) bool {
+	var cancelled *serviceerror.Canceled
+	return errors.Is(err, context.Canceled) || errors.As(err, &cancelled)
 }
 
 func isNotFound(err error) bool {

@@ -105,8 +105,6 @@ func reasonHint(r *agent.Reason) string {
 		return ""
 	}
 	switch r.Type {
-	case agent.ErrUnreachable:
-		return "is the model server running? its address is base_url in the worker's holdfast.yaml; then send the message again"
 	case agent.ErrAuthentication:
 		return "the model server refuses the key: see the model's key in the worker's holdfast.yaml"
 	case agent.ErrQuota:

@@ -103,7 +103,7 @@ func (c *conn) successor(ctx context.Context, log *turnLog, id, run string) (str
 	if log.next != "" || log.reason == nil || log.reason.Type != agent.ErrTerminated {
 		return log.next, nil
 	}
-	d, err := c.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.describe(ctx, id, "")
 	if err != nil {
 		return "", err
 	}
@@ -115,7 +115,7 @@ func (c *conn) successor(ctx context.Context, log *turnLog, id, run string) (str
 
 // firstRun returns the first run of a workflow's current chain.
 func (c *conn) firstRun(ctx context.Context, id string) (string, error) {
-	d, err := c.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.describe(ctx, id, "")
 	if err != nil {
 		return "", err
 	}

@@ -39,7 +39,7 @@ type reading struct {
 func (c *conn) read(ctx context.Context, r reading) error {
 	tail := int64(0) // the last event that there was when the reading began
 	if r.follow && r.idle != nil {
-		d, err := c.DescribeWorkflowExecution(ctx, r.workflow, r.run)
+		d, err := c.describe(ctx, r.workflow, r.run)
 		if err == nil {
 			tail = d.GetWorkflowExecutionInfo().GetHistoryLength()
 		}

@@ -36,7 +36,7 @@ func (a *App) report(ctx context.Context, err error) int {
 		if exit.err == nil {
 			return exit.code
 		}
-	case ctx.Err() != nil && errors.Is(err, context.Canceled):
+	case ctx.Err() != nil && isCancelled(err):
 		return ExitInterrupted
 	}
 	message, hint := explain(err)

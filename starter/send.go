@@ -60,7 +60,7 @@ func (o *sendOptions) run(ctx context.Context, args []string) error {
 		s.queue = o.app.queue(o.queue)
 	}
 	if o.follow {
-		return o.app.deliver(ctx, c, s, true, o.wait)
+		return o.app.deliver(ctx, c, s, o.wait)
 	}
 	got, err := c.submit(ctx, s, (&printer{app: o.app}).stderrNotice)
 	var closed errSessionClosed

@@ -83,7 +83,7 @@ func (s *sessionLog) started(ev *historypb.HistoryEvent) {
 }
 
 func (s *sessionLog) closed(ev *historypb.HistoryEvent) []event {
-	how := ""
+	var how string
 	switch ev.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		how = "closed"
@@ -104,7 +104,7 @@ func (s *sessionLog) closed(ev *historypb.HistoryEvent) []event {
 
 // describeSession describes a session's current run; an unknown one is an error that says what to do.
 func (c *conn) describeSession(ctx context.Context, session string) (*workflowpb.WorkflowExecutionInfo, error) {
-	d, err := c.DescribeWorkflowExecution(ctx, session, "")
+	d, err := c.describe(ctx, session, "")
 	if isNotFound(err) {
 		return nil, withHint(fmt.Errorf("no session %q in namespace %q at %s", session, c.namespace, c.address),
 			"see what there is: holdfast sessions; or start one: holdfast start AGENT")

@@ -40,7 +40,10 @@ func (c *conn) submit(ctx context.Context, s submission, note func(string)) (rec
 			r.run = h.RunID()
 			err = h.Get(ctx, &r.SendResult) // a refusal comes from here, not from the call
 		}
-		if err == nil || ctx.Err() != nil || !again(err) {
+		switch {
+		case ctx.Err() != nil && err != nil:
+			return r, ctx.Err()
+		case err == nil || !again(err):
 			return r, s.refused(err)
 		}
 		select {
@@ -100,6 +103,13 @@ type errSessionClosed struct{ session string }
 
 func (e errSessionClosed) Error() string { return fmt.Sprintf("session %q is closed", e.session) }
 
+// errRefused says that a session did not take a message.
+type errRefused struct{ session, why string }
+
+func (e errRefused) Error() string {
+	return fmt.Sprintf("session %q refused the message: %s", e.session, e.why)
+}
+
 // refused names the session in an error and says what to do.
 func (s submission) refused(err error) error {
 	var (
@@ -114,7 +124,7 @@ func (s submission) refused(err error) error {
 	case errors.As(err, &app) && app.Type() == agent.ErrClosed:
 		return errSessionClosed{s.session}
 	case errors.As(err, &app):
-		return fmt.Errorf("session %q refused the message: %s", s.session, app.Message())
+		return errRefused{s.session, app.Message()}
 	}
 	return err
 }

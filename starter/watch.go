@@ -176,7 +176,7 @@ func (c *conn) exists(ctx context.Context, id string) error {
 	defer cancel()
 	var last error
 	err := poll(ctx, func() (bool, error) {
-		_, last = c.DescribeWorkflowExecution(ctx, id, "")
+		_, last = c.describe(ctx, id, "")
 		if isNotFound(last) {
 			return false, nil
 		}

@@ -62,7 +62,7 @@ func (f *follower) watchdog(ctx context.Context, id string) *watchdog {
 func (c *conn) silenceReason(ctx context.Context, id, queue string) string {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
-	d, err := c.DescribeWorkflowExecution(ctx, id, "")
+	d, err := c.describe(ctx, id, "")
 	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
 		return ""
 	}

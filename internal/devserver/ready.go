@@ -40,7 +40,7 @@ func waitReady(ctx context.Context, address, namespace string) error {
 func prepare(ctx context.Context, c client.Client, namespace string) error {
 	ctx, cancel := context.WithTimeout(ctx, 5*time.Second)
 	defer cancel()
-	if err := RegisterAttributes(ctx, c, namespace); err != nil {
+	if err := registerAttributes(ctx, c, namespace); err != nil {
 		return err
 	}
 	_, err := c.WorkflowService().UpdateNamespace(ctx, &workflowservice.UpdateNamespaceRequest{
@@ -50,9 +50,9 @@ func prepare(ctx context.Context, c client.Client, namespace string) error {
 	return err
 }
 
-// RegisterAttributes registers the search attributes of package agent in a namespace; those that are there
+// registerAttributes registers the search attributes of package agent in a namespace; those that are there
 // already are left as they are.
-func RegisterAttributes(ctx context.Context, c client.Client, namespace string) error {
+func registerAttributes(ctx context.Context, c client.Client, namespace string) error {
 	_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 		Namespace: namespace,
 		SearchAttributes: map[string]enumspb.IndexedValueType{

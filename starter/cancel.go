@@ -1,0 +1,149 @@
+package starter
+
+import (
+	"context"
+	"fmt"
+	"time"
+
+	"github.com/spf13/cobra"
+	enumspb "go.temporal.io/api/enums/v1"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+type cancelOptions struct {
+	app     *App
+	session string
+	turn    int
+	reason  string
+	from    string
+	wait    time.Duration
+}
+
+func newCancel(a *App) *cobra.Command {
+	o := &cancelOptions{app: a}
+	cmd := &cobra.Command{
+		Use:   "cancel SESSION",
+		Short: "Cancel the running turn",
+		Long: `Asks the running turn to stop, waits a little for its end and says what could not be stopped. The session
+stays open. What an action has done to the world is not undone.`,
+		Example: `  holdfast cancel support-x7k2mq --reason "wrong customer"`,
+		Args:    cobra.ExactArgs(1),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			o.session = args[0]
+			return o.run(cmd.Context())
+		},
+		ValidArgsFunction: a.completeSessions,
+	}
+	f := cmd.Flags()
+	f.IntVar(&o.turn, "turn", 0, "only if this turn is running; a turn that is over is not cancelled")
+	f.StringVar(&o.reason, "reason", "", "why; recorded and shown")
+	f.StringVar(&o.from, "from", claimed(), "who cancels; recorded, not verified")
+	f.DurationVar(&o.wait, "wait", 10*time.Second, "how long to wait for the turn's end")
+	return cmd
+}
+
+// An ending is what cancel prints with -o json.
+type ending struct {
+	Session string         `json:"session"`
+	Turn    int            `json:"turn"`
+	Status  agent.Status   `json:"status"`
+	Reason  *agent.Reason  `json:"reason,omitempty"`
+	Effects []agent.Effect `json:"effects,omitempty"` // that could not be stopped
+	Ended   bool           `json:"ended"`
+}
+
+func (o *cancelOptions) run(ctx context.Context) error {
+	c, err := o.app.openSession(ctx, o.session)
+	if err != nil {
+		return err
+	}
+	defer c.Close()
+	n, err := c.runningTurn(ctx, o.session)
+	if err != nil {
+		return err
+	}
+	if n == 0 || o.turn != 0 && o.turn != n {
+		return withHint(fmt.Errorf("session %q: %s is running", o.session, turnWords(o.turn)), "see what happened: holdfast show %s", o.session)
+	}
+	err = c.SignalWorkflow(ctx, o.session, "", agent.SignalCancel, agent.Cancel{Turn: n, Reason: o.reason, From: o.from})
+	if err != nil {
+		return err
+	}
+	limit, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	p := &printer{app: o.app, session: o.session}
+	f := &follower{conn: c, session: o.session, show: func(e event) {
+		if e.Type == evNotice {
+			p.stderrNotice(e.Text)
+		}
+	}, stay: true}
+	log, err := f.turn(limit, n, nil)
+	if err != nil && (ctx.Err() != nil || limit.Err() == nil) {
+		return err
+	}
+	return o.print(log)
+}
+
+func turnWords(turn int) string {
+	if turn == 0 {
+		return "no turn"
+	}
+	return fmt.Sprintf("not turn %d", turn)
+}
+
+func (o *cancelOptions) print(log *turnLog) error {
+	e := ending{Session: o.session, Turn: log.turn, Status: log.status, Reason: log.reason, Ended: log.ended}
+	if log.result != nil {
+		e.Effects = log.result.Effects
+	}
+	a := o.app
+	if a.json() {
+		return a.printJSON(e)
+	}
+	if !e.Ended {
+		fmt.Fprintf(a.Out, "turn %d was asked to stop and has not ended yet; it waits for what it is doing\n", e.Turn)
+		return nil
+	}
+	fmt.Fprintf(a.Out, "turn %d: %s\n", e.Turn, line(string(e.Status), 32))
+	for _, ef := range e.Effects {
+		fmt.Fprintf(a.Out, "could not be stopped: %s: %s, key %s\n", line(ef.Tool, 64), line(string(ef.State), 32), line(ef.Key, 240))
+	}
+	return nil
+}
+
+// openSession connects and checks that the session is there and open.
+func (a *App) openSession(ctx context.Context, session string) (*conn, error) {
+	if err := checkSessionID(session); err != nil {
+		return nil, err
+	}
+	c, err := a.connect(ctx)
+	if err != nil {
+		return nil, err
+	}
+	info, err := c.describeSession(ctx, session)
+	if err == nil && info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		err = errSessionClosed{session}
+	}
+	if err != nil {
+		c.Close()
+		return nil, err
+	}
+	return c, nil
+}
+
+// runningTurn returns the number of the turn that runs now, or 0. It needs no worker.
+func (c *conn) runningTurn(ctx context.Context, session string) (int, error) {
+	n, err := c.latestTurn(ctx, session)
+	if err != nil || n == 0 {
+		return 0, err
+	}
+	d, err := c.describe(ctx, agent.TurnID(session, n), "")
+	if isNotFound(err) {
+		return 0, nil
+	}
+	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return 0, err
+	}
+	return n, nil
+}
