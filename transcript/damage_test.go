@@ -82,8 +82,8 @@ func checkRead(t *testing.T, s *store.Store, h agent.Head, lost ...int) {
 	t.Helper()
 	c := read(t, New(s, 1<<20), h)
 	entries, gaps := wantWithout(int(h.Seq), lost...)
-	if diff := cmp.Diff(entries, c.Entries, cmpEmpty); diff != "" {
-		t.Errorf("entries of head %d (-want +got):\n%s", h.Seq, diff)
+	if !sameEntries(entries, c.Entries) {
+		t.Errorf("entries of head %d (-want +got):\n%s", h.Seq, cmp.Diff(entries, c.Entries, cmpEmpty))
 	}
 	if diff := cmp.Diff(gaps, c.Gaps, cmpEmpty, ignoreWords); diff != "" {
 		t.Errorf("gaps of head %d (-want +got):\n%s", h.Seq, diff)
@@ -165,15 +165,18 @@ func TestADamagedByteCostsAtMostWhatHoldsIt(t *testing.T) {
 					if inOwn && !repeated(c.i, c.n) {
 						t.Fatalf("byte %d: entries that nothing repeats were read although they are damaged", at)
 					}
-					if want, _ := wantWithout(c.n); !cmp.Equal(want, got.Entries) {
+					if want, _ := wantWithout(c.n); !sameEntries(want, got.Entries) {
 						t.Fatalf("byte %d: no gap and other entries", at)
 					}
 				case got.Gaps[0].Unverified && c.i == c.n && at >= bytes.IndexByte(raw, '\n') && at < own:
 					// The header of the last segment, of which only the workflow has the hash.
 				default:
-					if want, gaps := wantWithout(c.n, c.i); !cmp.Equal(want, got.Entries, cmpEmpty) || !cmp.Equal(gaps, got.Gaps, ignoreWords) {
+					if want, gaps := wantWithout(c.n, c.i); !sameEntries(want, got.Entries) || !cmp.Equal(gaps, got.Gaps, ignoreWords) {
 						t.Fatalf("byte %d: more than segment %d is missing: %+v", at, c.i, got.Gaps)
 					}
+				}
+				if at%7 != 0 { // verification reads every object: a sample is enough
+					continue
 				}
 				r := verify(t, s, heads[c.n])
 				if r.First != int64(c.i) || r.OK() {
@@ -198,6 +201,9 @@ func TestEveryTruncationIsFoundAndCostsOnlyItsOwnEntries(t *testing.T) {
 			checkRead(t, s, heads[13])
 		} else {
 			checkRead(t, s, heads[13], 12)
+		}
+		if n%7 != 0 {
+			continue
 		}
 		if r := verify(t, s, heads[13]); r.First != 12 {
 			t.Fatalf("truncated to %d bytes: %+v", n, r)
