@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"io"
 	"net/http"
+	"slices"
 	"strings"
 )
 
@@ -57,16 +58,18 @@ func (x *exchange) fill(req *http.Request) error {
 	if err := json.Unmarshal(old, &members); err != nil {
 		return err
 	}
-	members["messages"] = x.messages
+	delete(members, "messages")
 	if x.cfg.Temperature != nil {
 		if members["temperature"], err = json.Marshal(*x.cfg.Temperature); err != nil {
 			return err
 		}
 	}
-	body, err := marshal(members)
+	rest, err := marshal(members)
 	if err != nil {
 		return err
 	}
+	// Joined by hand: a long conversation is not read once more only to be copied.
+	body := slices.Concat([]byte(`{"messages":`), x.messages, []byte(","), rest[1:])
 	req.ContentLength = int64(len(body))
 	req.GetBody = func() (io.ReadCloser, error) { return io.NopCloser(bytes.NewReader(body)), nil }
 	req.Body, err = req.GetBody()

@@ -132,6 +132,7 @@ func TestDamagedArgumentsAreMarked(t *testing.T) {
 		"bytes that are not UTF-8":     {"{\\\"to\\\":\\\"a\xff\\\"}", "pay", "not UTF-8"},
 		"half a pair":                  {`{\"to\":\"a\ud835b\"}`, "pay", "surrogate"},
 		"the second half of a pair":    {`{\"to\":\"a\udc00b\"}`, "pay", "surrogate"},
+		"the second half twice":        {`{\"to\":\"\udc00\udc00\"}`, "pay", "surrogate"},
 		"the halves the wrong way":     {`{\"to\":\"\udc00\ud835\"}`, "pay", "surrogate"},
 		"half a pair before an escape": {`{\"to\":\"\ud835\n\"}`, "pay", "surrogate"},
 		"a bad name":                   {`{}`, "pa\xffy", "name"},
