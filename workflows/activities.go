@@ -25,10 +25,12 @@ const (
 	defaultHeartbeat = 10 * time.Second
 )
 
+// retry is for attempts that ended without a word, such as a dead worker's: an attempt that knows what the
+// trouble is says itself when to try again.
 var retry = temporal.RetryPolicy{
 	InitialInterval:    time.Second,
 	BackoffCoefficient: 2,
-	MaximumInterval:    time.Minute,
+	MaximumInterval:    10 * time.Second,
 }
 
 // local runs a short, idempotent activity inside the workflow task, which costs one event instead of six. If

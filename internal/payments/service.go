@@ -165,7 +165,15 @@ func (s *Service) answer(w http.ResponseWriter, r *http.Request, e Entry, made b
 		fail(w, http.StatusInternalServerError, errors.New("internal error"))
 		return
 	}
-	reply(w, http.StatusCreated, e)
+	reply(w, http.StatusCreated, receipt{Refund: e.Refund, Order: e.Order, Amount: e.Amount})
+}
+
+// A receipt is the answer to a refund. It says nothing that differs between two worlds in which the same
+// thing happened, so that a test can compare what an agent heard in both.
+type receipt struct {
+	Refund string `json:"refund"`
+	Order  string `json:"order"`
+	Amount Amount `json:"amount"`
 }
 
 func (s *Service) count(key string) {

@@ -27,7 +27,7 @@ import (
 
 // patience bounds every wait in these tests. It is long because machines are slow, and nothing waits for
 // it when all goes well.
-const patience = 2 * time.Minute
+const patience = 100 * time.Second
 
 // parts are what all tests of the package share: one server, one binary.
 var parts struct {
@@ -49,7 +49,11 @@ func TestMain(m *testing.M) {
 			fmt.Fprintf(os.Stderr, "the worker does not build: %v\n%s", err, out)
 			return 1
 		}
-		parts.server, err = devserver.Start(context.Background(), devserver.Options{Headless: true})
+		parts.server, err = devserver.Start(context.Background(), devserver.Options{
+			Headless: true,
+			// A frozen worker keeps what it polls for until its poll expires, a minute by default.
+			Dynamic: []string{`matching.longPollExpirationInterval="5s"`},
+		})
 		if err != nil {
 			fmt.Fprintf(os.Stderr, "these tests need the Temporal server: %v\n", err)
 			return 1
@@ -70,6 +74,7 @@ type rig struct {
 	pay    *payments.Service
 	log    *lockedBuffer
 	points string // the failpoint log
+	prefix string // of session ids: all tests share one server
 }
 
 // A setting changes a rig's configuration before its first worker starts.
@@ -96,6 +101,7 @@ func newRig(t *testing.T, s setting) *rig {
 		}
 		return c
 	}, t.Name())
+	r.prefix = string(agent.DigestOf([]byte(t.Name() + r.dir))[:8]) + "-"
 	r.points = filepath.Join(r.dir, "points")
 	var err error
 	r.client, err = client.Dial(client.Options{HostPort: r.addr, Logger: silent{}})
@@ -238,12 +244,12 @@ func (r *rig) eventually(what string, ok func() bool) {
 // send gives a session a message, starting the session if need be. It returns without waiting for a worker.
 func (r *rig) send(ctx context.Context, session string, m agent.Message) (agent.SendResult, error) {
 	op := r.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
-		ID: session, TaskQueue: r.queue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+		ID: r.prefix + session, TaskQueue: r.queue, WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, agent.WorkflowSession, agent.SessionInput{Agent: "support"})
 	h, err := r.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
 		StartWorkflowOperation: op,
 		UpdateOptions: client.UpdateWorkflowOptions{
-			WorkflowID: session, UpdateName: agent.UpdateSend, UpdateID: m.ID, Args: []any{m},
+			WorkflowID: r.prefix + session, UpdateName: agent.UpdateSend, UpdateID: m.ID, Args: []any{m},
 			WaitForStage: client.WorkflowUpdateStageCompleted,
 		},
 	})
@@ -273,7 +279,7 @@ func (r *rig) ended(session string, turn int) agent.TurnResult {
 	var res agent.TurnResult
 	var err error
 	r.eventually("the turn ends", func() bool {
-		err = r.client.GetWorkflow(ctx, agent.TurnID(session, turn), "").Get(ctx, &res)
+		err = r.client.GetWorkflow(ctx, agent.TurnID(r.prefix+session, turn), "").Get(ctx, &res)
 		return err == nil || !strings.Contains(err.Error(), "not found")
 	})
 	if err == nil {
@@ -297,7 +303,7 @@ func (r *rig) ended(session string, turn int) agent.TurnResult {
 func (r *rig) view(session string) (v agent.SessionView, err error) {
 	ctx, cancel := context.WithTimeout(context.Background(), 10*time.Second)
 	defer cancel()
-	q, err := r.client.QueryWorkflow(ctx, session, "", agent.QuerySession)
+	q, err := r.client.QueryWorkflow(ctx, r.prefix+session, "", agent.QuerySession)
 	if err != nil {
 		return v, err
 	}

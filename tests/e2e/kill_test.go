@@ -18,11 +18,11 @@ import (
 
 // refunds is the script of a model that looks an order up, refunds it, and says so.
 func refunds(r modeltest.Request) modeltest.Step {
-	switch r.Results() {
+	switch len(r.Results()) {
 	case 0:
-		return modeltest.Ask(modeltest.Call{ID: "call_a", Name: "lookup_order", Args: `{"id":"42"}`})
+		return modeltest.Want(modeltest.Call{ID: "call_a", Name: "lookup_order", Args: `{"id":"42"}`})
 	case 1:
-		return modeltest.Ask(modeltest.Call{ID: "call_b", Name: "refund", Args: `{"order":"42","amount":"19.90"}`})
+		return modeltest.Want(modeltest.Call{ID: "call_b", Name: "refund", Args: `{"order":"42","amount":"19.90"}`})
 	}
 	return modeltest.Say("Order 42 is refunded.")
 }
@@ -223,7 +223,7 @@ func TestATerminatedTurnLeavesItsHeadAndItsEffects(t *testing.T) {
 	r.worker("")
 	r.start("s", "Refund order 42.")
 	<-committed
-	if err := r.client.TerminateWorkflow(t.Context(), agent.TurnID("s", 1), "", "test"); err != nil {
+	if err := r.client.TerminateWorkflow(t.Context(), agent.TurnID(r.prefix+"s", 1), "", "test"); err != nil {
 		t.Fatal(err)
 	}
 	var v agent.SessionView
