@@ -28,6 +28,12 @@ type dialect struct {
 	maxTokens bool // max_completion_tokens; the older max_tokens is sent instead
 }
 
+// String returns the server and the model: a printed Client shows no key.
+func (c *Client) String() string { return c.cfg.String() }
+
+// GoString returns what String returns.
+func (c *Client) GoString() string { return c.cfg.String() }
+
 // Ask returns the model's answer to r, or an [*Error].
 //
 // A server that does not know a member of the request is asked once more without it, and that is

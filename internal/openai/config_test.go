@@ -44,7 +44,11 @@ func TestTheKeyIsNeverShown(t *testing.T) {
 	var log strings.Builder
 	slog.New(slog.NewJSONHandler(&log, nil)).Info("x", "config", cfg)
 	slog.New(slog.NewTextHandler(&log, nil)).Info("x", "config", cfg)
-	texts := []string{fmt.Sprintf("%v %+v %#v %s", cfg, cfg, cfg, cfg), log.String()}
+	client := newClient(t, cfg.BaseURL, true)
+	texts := []string{
+		fmt.Sprintf("%v %+v %#v %s", cfg, cfg, cfg, cfg), log.String(),
+		fmt.Sprintf("%v %+v %#v %s %+v", client, client, client, client, struct{ c *openai.Client }{client}),
+	}
 
 	long := strings.Repeat("x", 480) + key // cut in the middle if it were cut before it is hidden
 	for _, status := range []int{200, 400, 401, 503} {
