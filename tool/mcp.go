@@ -5,6 +5,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"net/http"
 	"net/url"
 	"regexp"
 	"slices"
@@ -28,10 +29,13 @@ type MCPConfig struct {
 	Env []string
 	// URL is the endpoint of a server that is reached over streamable HTTP.
 	URL string
-	// Headers are sent with every request; their values may be secrets and are no part of a version.
-	Headers map[string]string
-	// HeaderRefs are the references that the values came from, such as "env:TOKEN", by header.
+	// Headers are sent with every request. A value that HeaderRefs has a reference for (such as
+	// "env:TOKEN") is a secret: its reference is part of the tools' versions, its value is not.
+	Headers    map[string]string
 	HeaderRefs map[string]string
+	// AllowPrivate and Refuse decide which addresses the URL's host may be at: see [NewHTTP].
+	AllowPrivate bool
+	Refuse       []string
 	// Trusted lets the server's annotations decide the class of a tool that Tools does not declare.
 	Trusted bool
 	// ListTimeout bounds start, handshake and listing together; 0 is a minute, because a first npx run
@@ -39,7 +43,7 @@ type MCPConfig struct {
 	ListTimeout time.Duration
 	// Tools declares tools by the name that the server gives them.
 	Tools map[string]Declaration
-	// MaxResult bounds what one call may give back in bytes; 0 is 32 MiB.
+	// MaxResult bounds what one call may give back in bytes; 0 is [DefaultMaxResult].
 	MaxResult int64
 	// Concurrency bounds the calls that run at once; 0 is 16. One session may have half of them.
 	Concurrency int
@@ -58,7 +62,6 @@ type Declaration struct {
 // Defaults of an [MCPConfig].
 const (
 	defaultListTimeout = time.Minute
-	defaultMaxResult   = 32 << 20
 	defaultConcurrency = 16
 )
 
@@ -84,8 +87,9 @@ type MCPServer struct {
 }
 
 // ConnectMCP starts or reaches the server and lists its tools. The tools keep the version that they have
-// now: when the server later lists something else under a name, calls of that tool are refused until the
-// configuration is loaded anew. Secrets known to mask are masked in errors, in what they quote of the
+// now: when the server later lists something else under a name, calls of that tool are refused until it
+// is connected to anew by another ConnectMCP. Over stdio a change is noticed when the server announces it
+// or is started anew, over HTTP also when its listing is five minutes old. Secrets known to mask are masked in errors, in what they quote of the
 // server's stderr, and in text results.
 func ConnectMCP(ctx context.Context, cfg MCPConfig, mask *secret.Mask) (*MCPServer, error) {
 	cfg, err := checkMCP(cfg)
@@ -162,6 +166,14 @@ func checkMCP(c MCPConfig) (MCPConfig, error) {
 			return fail("%w", err)
 		}
 	}
+	for name, value := range c.Headers {
+		if err := checkHeader(name, value); err != nil {
+			return fail("%w", err)
+		}
+		if http.CanonicalHeaderKey(name) == "X-Idempotency-Key" { // net/http sends a request that has it twice
+			return fail("the header %q cannot be set; leave it out", name)
+		}
+	}
 	if c.ListTimeout < 0 || c.MaxResult < 0 || c.Concurrency < 0 {
 		return fail("a limit is negative; remove it to get the default")
 	}
@@ -171,7 +183,7 @@ func checkMCP(c MCPConfig) (MCPConfig, error) {
 		}
 	}
 	c.ListTimeout = cmp.Or(c.ListTimeout, defaultListTimeout)
-	c.MaxResult = cmp.Or(c.MaxResult, defaultMaxResult)
+	c.MaxResult = cmp.Or(c.MaxResult, DefaultMaxResult)
 	c.Concurrency = cmp.Or(c.Concurrency, defaultConcurrency)
 	return c, nil
 }

@@ -67,7 +67,7 @@ func (t *mcpTool) try(ctx context.Context, c Call) (Result, error) {
 	}
 	if now != t.digest {
 		return Result{}, Failed(link.about(fmt.Errorf("tool changed on the server: %q is not what it was when the worker "+
-			"loaded its configuration, and was not called; have the operator look at it and load the configuration anew", t.remote)))
+			"connected to it, and was not called; have the operator look at it and start the worker anew", t.remote)))
 	}
 	a, sent, err := t.send(ctx, s, c)
 	if a == nil {
@@ -122,6 +122,8 @@ func (t *mcpTool) unanswered(ctx context.Context, s *mcpSession, sent bool, err 
 		return Result{}, NotSent(&lostError{link.about(err)})
 	case errors.As(err, &status) && status.definite():
 		return Result{}, Failed(link.about(err))
+	case status != nil:
+		return Result{}, mark(OutcomeAmbiguous, link.about(err), status.after)
 	case sent:
 		return Result{}, Ambiguous(fmt.Errorf("no answer to the call of %q, which may have taken effect: %w", t.remote, t.trouble(ctx, s, err)))
 	}
@@ -131,12 +133,9 @@ func (t *mcpTool) unanswered(ctx context.Context, s *mcpSession, sent bool, err 
 // trouble describes an error of the connection, and drops the session when it is of no more use.
 func (t *mcpTool) trouble(ctx context.Context, s *mcpSession, err error) error {
 	link := t.server.link
-	var status *statusError
 	switch {
 	case link.ctx.Err() != nil:
 		return link.about(errMCPClosed)
-	case errors.As(err, &status):
-		return link.about(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return link.about(s.silence(fmt.Errorf("it did not answer in time (%s): %w", t.spec.Timeout, err)))
 	case ctx.Err() != nil || !s.broken(err):

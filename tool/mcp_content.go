@@ -133,7 +133,7 @@ func (b block) alone() (Result, bool) {
 	if err != nil || len(data) == 0 {
 		return Result{}, false
 	}
-	kind = mediaType(kind)
+	kind = blockType(kind)
 	if strings.HasPrefix(kind, "text/") && !utf8.Valid(data) {
 		kind = octets
 	}
@@ -146,11 +146,11 @@ func (b block) line() string {
 	case b.Type == "text":
 		return *b.Text
 	case b.Type == "image" || b.Type == "audio":
-		return fmt.Sprintf("[%s, %s, %s]", b.Type, mediaType(b.MIMEType), decodedSize(b.Data))
+		return fmt.Sprintf("[%s, %s, %s]", b.Type, blockType(b.MIMEType), decodedSize(b.Data))
 	case b.Type == "resource" && b.Resource != nil && b.Resource.Text != nil:
 		return fmt.Sprintf("[resource %.300q]\n%s", b.Resource.URI, *b.Resource.Text)
 	case b.Type == "resource" && b.Resource != nil:
-		return fmt.Sprintf("[resource %.300q, %s, %s]", b.Resource.URI, mediaType(b.Resource.MIMEType), decodedSize(b.Resource.Blob))
+		return fmt.Sprintf("[resource %.300q, %s, %s]", b.Resource.URI, blockType(b.Resource.MIMEType), decodedSize(b.Resource.Blob))
 	case b.Type == "resource_link":
 		return b.link()
 	case b.Type == "":
@@ -162,7 +162,7 @@ func (b block) line() string {
 func (b block) link() string {
 	s := fmt.Sprintf("[link %.300q to %.1000q", b.Name, b.URI)
 	if b.MIMEType != "" {
-		s += ", " + mediaType(b.MIMEType)
+		s += ", " + blockType(b.MIMEType)
 	}
 	if b.Size != nil {
 		s += fmt.Sprintf(", %d bytes", *b.Size)
@@ -178,8 +178,8 @@ func decodedSize(encoded string) string {
 	return fmt.Sprintf("%d bytes", len(data))
 }
 
-// mediaType returns a server's media type without parameters, if it is one.
-func mediaType(s string) string {
+// blockType returns a server's media type without parameters, if it is one.
+func blockType(s string) string {
 	if len(s) > 200 {
 		return octets
 	}

@@ -61,16 +61,19 @@ func versionOf(cfg MCPConfig, t remoteTool) any {
 		env = append(env, name)
 	}
 	slices.Sort(env)
-	headers := map[string]string{}
-	for name := range cfg.Headers {
-		headers[name] = cfg.HeaderRefs[name]
+	plain := map[string]string{}
+	for name, value := range cfg.Headers {
+		if _, secret := cfg.HeaderRefs[name]; !secret {
+			plain[name] = value
+		}
 	}
 	command, err := json.Marshal(cfg.Command) // as text: Declare's envelope wants valid UTF-8
 	if err != nil {
 		command = nil // strings always have a JSON form
 	}
 	return map[string]any{
-		"server": cfg.Name, "command": string(command), "url": cfg.URL, "env": env, "headers": headers,
+		"server": cfg.Name, "command": string(command), "url": cfg.URL, "env": env,
+		"headers": plain, "headerRefs": cfg.HeaderRefs,
 		"tool": t.Name, "output": string(t.OutputSchema), "annotations": t.Annotations,
 	}
 }

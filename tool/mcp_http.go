@@ -9,6 +9,7 @@ import (
 	"net/http"
 	"net/http/httptrace"
 	"net/url"
+	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 )
@@ -28,21 +29,12 @@ func newMCPHTTP(c MCPConfig, maxAnswer int) *http.Client {
 	if err != nil {
 		u = &url.URL{} // checkMCP parsed it
 	}
-	base := http.DefaultTransport.(*http.Transport).Clone()
-	base.MaxResponseHeaderBytes = 1 << 20
+	// No connection is kept: one that turned out to be dead would make a call uncertain.
+	base := newTransport(newGuard(u, c.AllowPrivate, c.Refuse), false)
 	return &http.Client{
 		Transport:     &mcpHTTP{base: base, host: u.Host, headers: c.Headers, max: maxAnswer},
-		CheckRedirect: sameHost,
+		CheckRedirect: redirects,
 	}
-}
-
-// sameHost does not follow a redirect to another host: it was not named by the operator, and it would be
-// handed the arguments.
-func sameHost(r *http.Request, via []*http.Request) error {
-	if len(via) >= 5 || r.URL.Host != via[0].URL.Host || r.URL.Scheme != via[0].URL.Scheme {
-		return http.ErrUseLastResponse
-	}
-	return nil
 }
 
 // movedOnHost says whether resp sends the same request to another path: some servers do, to add a slash.
@@ -60,27 +52,27 @@ type statusError struct {
 	code    int
 	session bool // the request named a session
 	text    string
+	after   time.Duration // what the server asks to wait
 }
 
 func (e *statusError) Error() string {
-	s := fmt.Sprintf("answered HTTP %d %s", e.code, http.StatusText(e.code))
-	if e.text != "" {
-		s += ": " + e.text
-	}
-	return s
+	return fmt.Sprintf("answered HTTP %d %s%s", e.code, http.StatusText(e.code), e.text)
 }
 
 // sessionGone says that the server does not know the session any more, as the protocol has it answer:
 // nothing was done, and a new session is needed.
 func (e *statusError) sessionGone() bool { return e.code == http.StatusNotFound && e.session }
 
-// definite says that the server said no.
+// definite says that the server said no. Something may have been done before a redirect that would not
+// repeat the request.
 func (e *statusError) definite() bool {
 	switch e.code {
+	case http.StatusTemporaryRedirect, http.StatusPermanentRedirect:
+		return true
 	case http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
 		return false
 	}
-	return e.code >= 300 && e.code < 500
+	return e.code >= 400 && e.code < 500
 }
 
 const maxResumes = 3
@@ -122,10 +114,9 @@ func (t *mcpHTTP) receive(r *http.Request, resp *http.Response, f *flight) error
 		return nil // the HTTP client follows
 	}
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
-		text, _ := io.ReadAll(io.LimitReader(resp.Body, 1<<10))
 		return &statusError{
 			code: resp.StatusCode, session: r.Header.Get("Mcp-Session-Id") != "",
-			text: printable(string(bytes.TrimSpace(text))),
+			text: printable(errorBody(resp.Body)), after: retryAfter(resp),
 		}
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))

@@ -112,7 +112,7 @@ func watch(pgid int) (unwatch func()) {
 	}
 	defer r.Close()
 	cmd := &exec.Cmd{
-		Path: "/bin/sh", Args: []string{"sh", "-c", `read -r _; kill -KILL -- "-$1"`, "mcp-watchdog", fmt.Sprint(pgid)},
+		Path: "/bin/sh", Args: []string{"sh", "-c", `read -r _; kill -9 "-$1"`, "holdfast-mcp-watchdog", fmt.Sprint(pgid)},
 		Env: []string{}, Stdin: r, SysProcAttr: &syscall.SysProcAttr{Setpgid: true},
 	}
 	if err := cmd.Start(); err != nil {

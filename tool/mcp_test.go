@@ -1,0 +1,532 @@
+package tool
+
+import (
+	"context"
+	"encoding/json"
+	"errors"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/secret"
+)
+
+func startMCP(t *testing.T, cfg MCPConfig) *MCPServer {
+	t.Helper()
+	m, err := ConnectMCP(t.Context(), cfg, secret.New("hunter22secret"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(m.Close)
+	return m
+}
+
+func toolOf(t *testing.T, m *MCPServer, name string) Tool {
+	t.Helper()
+	for _, tl := range m.Tools() {
+		if tl.Spec().Name == MCPName(m.cfg.Name, name) {
+			return tl
+		}
+	}
+	t.Fatalf("no tool %q", name)
+	return nil
+}
+
+func callMCP(t *testing.T, m *MCPServer, name, args string) (string, error) {
+	t.Helper()
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second)
+	defer cancel()
+	return callMCPUntil(ctx, t, m, name, args)
+}
+
+func callMCPUntil(ctx context.Context, t *testing.T, m *MCPServer, name, args string) (string, error) {
+	t.Helper()
+	res, err := toolOf(t, m, name).Do(ctx, Call{Key: "s~00000000:turn-1/1.1/abc", Args: args})
+	return string(res.Data), err
+}
+
+func wantMCPText(t *testing.T, m *MCPServer, name, want string) {
+	t.Helper()
+	got, err := callMCP(t, m, name, `{}`)
+	if err != nil || got != want {
+		t.Errorf("%s: got %q, %v; want %q", name, got, err, want)
+	}
+}
+
+func wantMeaning(t *testing.T, err error, meaning Outcome, parts ...string) {
+	t.Helper()
+	if err == nil {
+		t.Fatal("no error")
+	}
+	if got := Meaning(err); got != meaning {
+		t.Errorf("meaning %s, want %s: %v", got, meaning, err)
+	}
+	for _, p := range parts {
+		if !strings.Contains(err.Error(), p) {
+			t.Errorf("error lacks %q: %v", p, err)
+		}
+	}
+}
+
+func TestArgumentsReachTheServerByteForByte(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	m := startMCP(t, helper(t, "plain", helperLog+"="+log))
+	args := `{"a":9007199254740993,"b":123456789012345678901234567890,"c":1.0,"d":10e-1,"e":"<&>\u2028","f":1e400}`
+	if _, err := callMCP(t, m, "echo", args); err != nil {
+		t.Fatal(err)
+	}
+	sent, err := os.ReadFile(log)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !strings.Contains(string(sent), `"arguments":`+args) {
+		t.Errorf("the server read\n%s", sent)
+	}
+	if !strings.Contains(string(sent), `"_meta":{"io.github.holdfast-run/idempotency-key":"s~00000000:turn-1/1.1/abc"}`) {
+		t.Errorf("no key in\n%s", sent)
+	}
+}
+
+func TestNumbersInResultsAreExact(t *testing.T) {
+	t.Parallel()
+	wantMCPText(t, startMCP(t, helper(t, "plain")), "number", `{"n":9007199254740993,"m":123456789012345678901234567890}`)
+}
+
+func TestServerGetsOnlyTheConfiguredEnvironment(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain", "TOKEN=abc"))
+	got, err := callMCP(t, m, "env", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var names []string
+	for line := range strings.SplitSeq(got, "\n") {
+		name, _, _ := strings.Cut(line, "=")
+		names = append(names, name)
+	}
+	slices.Sort(names)
+	if diff := cmp.Diff([]string{helperMode, "PATH", "TOKEN"}, names); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestStartErrorsSayWhatTheServerDid(t *testing.T) {
+	t.Parallel()
+	short := func(c MCPConfig) MCPConfig { c.ListTimeout = 2 * time.Second; return c }
+	for name, tc := range map[string]struct {
+		cfg  MCPConfig
+		want []string
+	}{
+		"talks":    {helper(t, "talks"), []string{`mcp server "raw": printed "Hello, I am`, `on its standard output, which is reserved for the protocol; `}},
+		"dies":     {helper(t, "dies"), []string{`mcp server "raw"`, "exit status 3", "cannot log in with [secret]"}},
+		"silent":   {short(helper(t, "silent")), []string{"did not complete the protocol's handshake in time"}},
+		"hanglist": {short(helper(t, "hanglist")), []string{"does not list its tools", "deadline"}},
+		"many":     {helper(t, "many"), []string{"lists more than 1000 tools"}},
+		"endless":  {helper(t, "endless"), []string{"the same page of tools again"}},
+		"missing":  {MCPConfig{Name: "raw", Command: []string{"no-such-command-1"}}, []string{`no command "no-such-command-1" on the PATH`}},
+		"refused":  {MCPConfig{Name: "raw", URL: "http://127.0.0.1:1/mcp"}, []string{"cannot be connected to", "refused"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m, err := ConnectMCP(t.Context(), tc.cfg, secret.New("hunter22secret"))
+			if err == nil {
+				m.Close()
+				t.Fatal("no error")
+			}
+			for _, w := range tc.want {
+				if !strings.Contains(err.Error(), w) {
+					t.Errorf("error lacks %q:\n%v", w, err)
+				}
+			}
+			if strings.ContainsAny(err.Error(), "\x1b") {
+				t.Errorf("the error would act on a terminal: %q", err)
+			}
+		})
+	}
+}
+
+func TestHostileAnswersCostOnlyTheirOwnCall(t *testing.T) {
+	t.Parallel()
+	cfg := helper(t, "plain")
+	cfg.MaxResult = 1 << 20
+	cfg.Tools = map[string]Declaration{"garbage": {Class: agent.ClassRead}}
+	m := startMCP(t, cfg)
+	pid, err := callMCP(t, m, "pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	slow := make(chan error, 1)
+	go func() {
+		_, err := callMCP(t, m, "slow", `{}`)
+		slow <- err
+	}()
+	wantMCPText(t, m, "twice", "first")
+	wantMCPText(t, m, "twice", "first")
+	wantMCPText(t, m, "junk", "after junk")
+	wantMCPText(t, m, "ask", "asked")
+	wantMCPText(t, m, "flood", "flooded")
+	wantMCPText(t, m, "secret", "the token is [secret]")
+	wantMCPText(t, m, "huge", `[the call was answered, but the answer of "huge" is larger than 1 MiB and was not kept; ask for less at a time]`)
+	for _, name := range []string{"garbage", "deep"} {
+		_, err := callMCP(t, m, name, `{}`)
+		wantMeaning(t, err, OutcomeAmbiguous, "cannot be read")
+	}
+	_, err = callMCP(t, m, "refuse", `{}`)
+	wantMeaning(t, err, OutcomeFailed, "amount is missing", "-32602")
+	if strings.Contains(err.Error(), "\x1b") {
+		t.Errorf("%q", err)
+	}
+	_, err = callMCP(t, m, "fail", `{}`)
+	wantMeaning(t, err, OutcomeFailed, "no such order")
+	if err := <-slow; err != nil {
+		t.Errorf("another call suffered: %v", err)
+	}
+	wantMCPText(t, m, "pid", pid)
+}
+
+func TestAReadWhoseAnswerIsTooLargeFails(t *testing.T) {
+	t.Parallel()
+	cfg := helper(t, "plain")
+	cfg.MaxResult = 1 << 20
+	cfg.Tools = map[string]Declaration{"huge": {Class: agent.ClassRead}}
+	_, err := callMCP(t, startMCP(t, cfg), "huge", `{}`)
+	wantMeaning(t, err, OutcomeFailed, "larger than 1 MiB")
+}
+
+func TestAHangingCallEndsAloneAndIsCancelledOnTheServer(t *testing.T) {
+	t.Parallel()
+	log := filepath.Join(t.TempDir(), "log")
+	m := startMCP(t, helper(t, "plain", helperLog+"="+log))
+	pid, err := callMCP(t, m, "pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	ctx, cancel := context.WithTimeout(t.Context(), 200*time.Millisecond)
+	defer cancel()
+	_, err = callMCPUntil(ctx, t, m, "hang", `{}`)
+	wantMeaning(t, err, OutcomeAmbiguous, "may have taken effect", "did not answer in time")
+	awaitMCP(t, func() bool {
+		b, err := os.ReadFile(log)
+		return err == nil && strings.Contains(string(b), "notifications/cancelled")
+	})
+	wantMCPText(t, m, "pid", pid)
+}
+
+func TestPrintingOnStandardOutputIsExplained(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain"))
+	_, err := callMCP(t, m, "glue", `{}`)
+	wantMeaning(t, err, OutcomeAmbiguous, "cannot be read", "debug without an end of line")
+	ctx, cancel := context.WithTimeout(t.Context(), 300*time.Millisecond)
+	defer cancel()
+	_, err = callMCPUntil(ctx, t, m, "hang", `{}`)
+	wantMeaning(t, err, OutcomeAmbiguous, "debug without an end of line", "reserved for the protocol")
+}
+
+func TestADiedServerIsStartedAnewAtTheNextCall(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain"))
+	first, err := callMCP(t, m, "pid", `{}`)
+	if err != nil {
+		t.Fatal(err)
+	}
+	_, err = callMCP(t, m, "die", `{}`)
+	wantMeaning(t, err, OutcomeAmbiguous, `no answer to the call of "die", which may have taken effect`, "exit status 7")
+	second, err := callMCP(t, m, "pid", `{}`)
+	if err != nil || second == first {
+		t.Errorf("pids %s and %s, %v", first, second, err)
+	}
+}
+
+func TestAServerThatEndsAfterEachAnswerServes(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "oneshot"))
+	for range 4 {
+		wantMCPText(t, m, "secret", "the token is [secret]")
+		awaitMCP(t, func() bool {
+			m.link.mu.Lock()
+			defer m.link.mu.Unlock()
+			return m.link.current == nil || m.link.current.over()
+		})
+	}
+}
+
+func TestAServerThatKeepsDyingIsNotStartedInALoop(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain"))
+	var err error
+	for range 3 {
+		_, err = callMCP(t, m, "die", `{}`)
+	}
+	wantMeaning(t, err, OutcomeNotSent, "will be started anew in", "exit status 7")
+	if RetryAfter(err) <= 0 {
+		t.Error("no time to wait for")
+	}
+}
+
+func TestOneSessionsHangingCallsLeaveRoomForAnothers(t *testing.T) {
+	t.Parallel()
+	cfg := helper(t, "plain")
+	cfg.Concurrency = 4
+	m := startMCP(t, cfg)
+	ctx, cancel := context.WithCancel(t.Context())
+	done := make(chan error, 8)
+	hang := toolOf(t, m, "hang")
+	for range 8 {
+		go func() {
+			_, err := hang.Do(ctx, Call{Args: `{}`, Scope: agent.Scope{Session: "greedy", Life: "00000000"}})
+			done <- err
+		}()
+	}
+	awaitMCP(t, func() bool {
+		m.slots.mu.Lock()
+		defer m.slots.mu.Unlock()
+		own := m.slots.session[agent.Scope{Session: "greedy", Life: "00000000"}]
+		return own != nil && own.uses == 8
+	})
+	wantMCPText(t, m, "twice", "first")
+	cancel()
+	var sent int
+	for range 8 {
+		if Meaning(<-done) == OutcomeAmbiguous {
+			sent++
+		}
+	}
+	if sent != 2 {
+		t.Errorf("%d calls of one session were sent, want half of 4", sent)
+	}
+	if n := len(m.slots.session); n != 0 {
+		t.Errorf("%d sessions are still kept", n)
+	}
+}
+
+func TestAToolThatChangedOnTheServerIsRefused(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "changes"))
+	if _, err := callMCP(t, m, "echo", `{}`); err != nil {
+		t.Fatal(err)
+	}
+	wantMCPText(t, m, "changed", "changed")
+	_, err := callMCP(t, m, "echo", `{}`)
+	wantMeaning(t, err, OutcomeFailed, "tool changed on the server")
+	wantMCPText(t, m, "twice", "first")
+}
+
+func TestBrokenToolsAreNamedAndTheOthersWork(t *testing.T) {
+	t.Parallel()
+	cfg := helper(t, "badtools")
+	cfg.Tools = map[string]Declaration{"absent": {}}
+	m := startMCP(t, cfg)
+	got := map[string]string{}
+	var good []string
+	for _, l := range m.Listing() {
+		if l.Problem == "" {
+			good = append(good, l.Spec.Name)
+		} else {
+			got[l.Tool] = l.Problem
+		}
+	}
+	want := []string{"raw__a_tool_whose_name_is_much_longer_than_any_provider_", "raw__good", "raw__output"}
+	if len(good) != 3 || !strings.HasPrefix(good[0], want[0]) || len(good[0]) != 64 || good[1] != want[1] || good[2] != want[2] {
+		t.Errorf("usable: %q", good)
+	}
+	for tool, part := range map[string]string{
+		"none": "no input schema", "null": "no input schema", "text": "not a JSON object", "array": `"array"`,
+		"untyped": "none", "wrong": "schema", "remote": "schema", "lost ref": "schema", "17": "not in the protocol's form",
+		"<nil>": "not in the protocol's form", "a.b": "would both be called", "a b": "would both be called",
+		"same": "twice", "absent": "does not list it",
+	} {
+		if !strings.Contains(got[tool], part) {
+			t.Errorf("%q: problem %q lacks %q", tool, got[tool], part)
+		}
+	}
+	if s := string(toolOf(t, m, "good").Spec().Parameters); !strings.Contains(s, "9007199254740993") {
+		t.Errorf("a number of the schema changed: %s", s)
+	}
+	if _, err := NewSet(m.Tools()...); err != nil {
+		t.Error(err)
+	}
+}
+
+func TestAnnotationsCountOnlyOnATrustedServer(t *testing.T) {
+	t.Parallel()
+	list := toolList{
+		{Name: "both", Annotations: annotations{ReadOnly: new(true), Destructive: new(true)}},
+		{Name: "declared", Annotations: annotations{ReadOnly: new(true)}},
+		{Name: "idem", Annotations: annotations{Idempotent: new(true)}},
+		{Name: "plain"},
+		{Name: "read", Annotations: annotations{ReadOnly: new(true), Destructive: new(false)}},
+	}
+	for i := range list {
+		list[i].InputSchema = json.RawMessage(`{"type":"object"}`)
+	}
+	cfg := MCPConfig{Name: "s", Tools: map[string]Declaration{"declared": {Class: agent.ClassOnce}}}
+	classes := func() (c []agent.Class, suggestions []string) {
+		for _, l := range describe(cfg, list) {
+			if l.Problem != "" {
+				t.Fatal(l.Problem)
+			}
+			c, suggestions = append(c, l.Spec.Class), append(suggestions, l.Suggest)
+		}
+		return c, suggestions
+	}
+	c, s := classes()
+	if diff := cmp.Diff([]agent.Class{"once", "once", "once", "once", "once"}, c); diff != "" {
+		t.Error(diff)
+	}
+	if diff := cmp.Diff([]string{
+		"annotated both read-only and destructive: declare its effect", "",
+		"annotated idempotent: consider effect: idempotent", "", "annotated read-only: consider effect: read",
+	}, s); diff != "" {
+		t.Error(diff)
+	}
+	cfg.Trusted = true
+	c, _ = classes()
+	if diff := cmp.Diff([]agent.Class{"once", "once", "idempotent", "once", "read"}, c); diff != "" {
+		t.Error(diff)
+	}
+}
+
+func TestVersionCoversWhatDecidesAndNoSecret(t *testing.T) {
+	t.Parallel()
+	tool := func() remoteTool {
+		return remoteTool{Name: "t", Description: "d", InputSchema: json.RawMessage(`{"type":"object"}`)}
+	}
+	version := func(change func(*MCPConfig, *remoteTool)) agent.Digest {
+		c := MCPConfig{
+			Name: "s", Command: []string{"a", "b"}, Env: []string{"K=1"},
+			Headers: map[string]string{"h": "v"}, HeaderRefs: map[string]string{"h": "env:V"},
+		}
+		r := tool()
+		change(&c, &r)
+		l := describe(c, toolList{r})
+		if len(l) != 1 || l[0].Problem != "" {
+			t.Fatal(l)
+		}
+		return l[0].Spec.Version
+	}
+	base := version(func(*MCPConfig, *remoteTool) {})
+	for name, same := range map[string]func(*MCPConfig, *remoteTool){
+		"env value":    func(c *MCPConfig, _ *remoteTool) { c.Env[0] = "K=2" },
+		"header value": func(c *MCPConfig, _ *remoteTool) { c.Headers["h"] = "w" },
+		"list timeout": func(c *MCPConfig, _ *remoteTool) { c.ListTimeout = 5 },
+	} {
+		if version(same) != base {
+			t.Errorf("%s changes the version", name)
+		}
+	}
+	seen := map[agent.Digest]string{base: "base"}
+	for name, other := range map[string]func(*MCPConfig, *remoteTool){
+		"server":      func(c *MCPConfig, _ *remoteTool) { c.Name = "z" },
+		"command":     func(c *MCPConfig, _ *remoteTool) { c.Command[1] = "c" },
+		"split":       func(c *MCPConfig, _ *remoteTool) { c.Command = []string{"a b"} },
+		"url":         func(c *MCPConfig, _ *remoteTool) { c.URL = "http://h/" },
+		"env name":    func(c *MCPConfig, _ *remoteTool) { c.Env = append(c.Env, "L=1") },
+		"header ref":  func(c *MCPConfig, _ *remoteTool) { c.HeaderRefs["h"] = "env:W" },
+		"description": func(_ *MCPConfig, r *remoteTool) { r.Description = "e" },
+		"input":       func(_ *MCPConfig, r *remoteTool) { r.InputSchema = json.RawMessage(`{"a":1,"type":"object"}`) },
+		"output":      func(_ *MCPConfig, r *remoteTool) { r.OutputSchema = json.RawMessage(`{}`) },
+		"annotation":  func(_ *MCPConfig, r *remoteTool) { r.Annotations.ReadOnly = new(false) },
+		"class": func(c *MCPConfig, _ *remoteTool) {
+			c.Tools = map[string]Declaration{"t": {Class: agent.ClassRead}}
+		},
+	} {
+		v := version(other)
+		if seen[v] != "" {
+			t.Errorf("%s has the version of %s", name, seen[v])
+		}
+		seen[v] = name
+	}
+}
+
+func TestSelectMeansAServersTools(t *testing.T) {
+	t.Parallel()
+	m := &MCPServer{cfg: MCPConfig{Name: "git"}, listing: []MCPListing{
+		{Tool: "log.all", Spec: Spec{Name: "git__log_all"}}, {Tool: "show", Spec: Spec{Name: "git__show"}}, {Tool: "x", Problem: "broken"},
+	}}
+	for entry, want := range map[string][]string{
+		"git.*": {"git__log_all", "git__show"}, "git.log.all": {"git__log_all"}, "git__show": {"git__show"},
+		"git.x": nil, "gi.*": nil, "*": nil, "show": nil,
+	} {
+		if diff := cmp.Diff(want, m.Select(entry)); diff != "" {
+			t.Errorf("%s: %s", entry, diff)
+		}
+	}
+}
+
+func TestConfigurationIsCheckedBeforeAnythingStarts(t *testing.T) {
+	t.Parallel()
+	ok := MCPConfig{Name: "s", Command: []string{"true"}}
+	for want, change := range map[string]func(*MCPConfig){
+		"rename it":                func(c *MCPConfig) { c.Name = "a b" },
+		"either a command or":      func(c *MCPConfig) { c.URL = "http://x/" },
+		"name a program":           func(c *MCPConfig) { c.Command = []string{""} },
+		"not NAME=value":           func(c *MCPConfig) { c.Env = []string{"x"} },
+		"https://host/path":        func(c *MCPConfig) { c.Command, c.URL = nil, "ftp://x/" },
+		"move them to headers":     func(c *MCPConfig) { c.Command, c.URL = nil, "http://a:hunter22secret@x/" },
+		"negative":                 func(c *MCPConfig) { c.MaxResult = -1 },
+		"cannot be asked":          func(c *MCPConfig) { c.Tools = map[string]Declaration{"t": {Class: agent.ClassReconcilable}} },
+		"url cannot be read":       func(c *MCPConfig) { c.Command, c.URL = nil, "http://a:hunter22secret@[x/" },
+		`mcp server "": a name is`: func(c *MCPConfig) { c.Name = "" },
+	} {
+		c := ok
+		change(&c)
+		_, err := ConnectMCP(t.Context(), c, nil)
+		if err == nil || !strings.Contains(err.Error(), want) || strings.Contains(err.Error(), "hunter22") {
+			t.Errorf("want %q, got %v", want, err)
+		}
+	}
+}
+
+func TestACallOfAClosedServerIsNotSent(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain"))
+	running := make(chan error, 1)
+	log := toolOf(t, m, "hang")
+	go func() {
+		_, err := log.Do(t.Context(), Call{Args: `{}`})
+		running <- err
+	}()
+	awaitMCP(t, func() bool { m.slots.mu.Lock(); defer m.slots.mu.Unlock(); return len(m.slots.session) == 1 })
+	m.Close()
+	if err := <-running; err == nil {
+		t.Error("a running call outlived Close")
+	}
+	_, err := callMCP(t, m, "echo", `{}`)
+	wantMeaning(t, err, OutcomeNotSent, "the connection to the server is closed")
+}
+
+func TestACallThatEndsBeforeItIsSentIsNotSent(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain"))
+	ctx, cancel := context.WithCancel(t.Context())
+	cancel()
+	_, err := callMCPUntil(ctx, t, m, "echo", `{}`)
+	wantMeaning(t, err, OutcomeNotSent)
+	if !errors.Is(err, context.Canceled) {
+		t.Error(err)
+	}
+}
+
+// eventually waits for something that another goroutine or process does.
+func awaitMCP(t *testing.T, ok func() bool) {
+	t.Helper()
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); {
+		if ok() {
+			return
+		}
+		select {
+		case <-t.Context().Done():
+			t.Fatal(t.Context().Err())
+		case <-time.After(5 * time.Millisecond):
+		}
+	}
+	t.Fatal("it did not happen")
+}
