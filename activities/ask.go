@@ -72,7 +72,7 @@ func (r *modelRun) troubled(err error) error {
 	switch {
 	case p.Bad >= badTries:
 		return r.snap.final(e.Type, "model %q: %v; given up after %d answers that could not be read", r.desk.def.Model, e, p.Bad)
-	case left <= 0 || e.RetryAfter > left:
+	case left <= e.RetryAfter:
 		return r.snap.final(e.Type, "model %q: %v; given up after %d troubles since %s", r.desk.def.Model, e, p.Troubles, p.Since.Format(time.RFC3339))
 	}
 	return r.snap.retryable(e.Type, min(wait, left), "model %q: %v", r.desk.def.Model, e)

@@ -62,7 +62,7 @@ func (r *toolRun) first(d store.Dispatch, clock time.Time) (agent.ToolResult, er
 	for try := 1; ; try++ {
 		switch {
 		case r.ctx.Err() != nil:
-			return r.unsent(d, r.ctx.Err())
+			return r.unsent(d, errors.New("the attempt was cancelled before it could send"))
 		case late(d, clock):
 			return r.unsent(d, errors.New("the attempt was held up before it could send"))
 		}

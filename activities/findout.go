@@ -13,14 +13,12 @@ import (
 // the record cannot be read, if it cannot.
 func (r *toolRun) findOut(standing store.Dispatch, damage error) (agent.ToolResult, error) {
 	r.phase("finding out what an earlier attempt did")
-	res, err := r.space.Result(r.ctx, r.key)
+	standing.Key = r.key
+	res, err := r.outcome(r.ctx, r.snap, r.space, standing, r.result(agent.StateUncertain))
+	if res != nil || err != nil {
+		return value(res), err
+	}
 	switch {
-	case err == nil && res.Tool != nil:
-		return adopted(res), nil
-	case unreadable(err):
-		return r.uncertain(standing, "the record of its outcome cannot be read"), nil
-	case err != nil && !errors.Is(err, store.ErrAbsent):
-		return agent.ToolResult{}, r.snap.storeTrouble(r.ctx, "reading the outcome of an earlier attempt", err)
 	case damage != nil:
 		return r.uncertain(standing, "the record of its dispatch cannot be read"), nil
 	case standing.Revoked:

@@ -20,7 +20,7 @@ import (
 func (a *Activities) Model(ctx context.Context, in agent.ModelInput) (agent.ModelResult, error) {
 	p := begin(ctx, "reading the conversation")
 	defer p.stop()
-	return a.model(p, in)
+	return a.model(p, in) //nolint:contextcheck // the pulse carries the context of its attempt
 }
 
 func (a *Activities) model(p *pulse, in agent.ModelInput) (agent.ModelResult, error) {
@@ -163,7 +163,7 @@ func (r *modelRun) result(t thread, answer openai.Answer, ids []string) agent.Mo
 		Finish: answer.Finish, Text: answer.Text, Calls: r.desk.calls(answer.Calls, ids, answer.Finish),
 		Usage: usage, Serial: r.snap.Serial, Gaps: len(t.gaps) + t.lost,
 		Producer: agent.Producer{
-			Model: answer.Model, Fingerprint: answer.Fingerprint, Prompt: r.desk.prompt().Short(),
+			Model: cut(answer.Model, maxPreview), Fingerprint: cut(answer.Fingerprint, maxPreview), Prompt: r.desk.prompt().Short(),
 			Tools: r.desk.schemas().Short(), Policy: r.snap.Policy.Version().Short(), Build: r.Build,
 		},
 	}

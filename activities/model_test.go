@@ -256,23 +256,23 @@ func TestTheActivityBeatsFromItsFirstMomentAndRunsUnderTemporal(t *testing.T) {
 	w := newWorld(t, "mem://", f)
 	w.talk(t, modeltest.Config{Steps: []modeltest.Step{modeltest.Want(call("c1", "pay", `{}`))}})
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivity(w.Activities.Model)
-	env.RegisterActivity(w.Activities.Tool)
-	env.RegisterActivity(w.Activities.Open)
-	val, err := env.ExecuteLocalActivity(w.Activities.Open, agent.OpenInput{Scope: w.scope, Turn: 1, Agent: "clerk", Message: agent.Message{ID: "1", Text: "pay"}})
+	env.RegisterActivity(w.Model)
+	env.RegisterActivity(w.Tool)
+	env.RegisterActivity(w.Open)
+	val, err := env.ExecuteLocalActivity(w.Open, agent.OpenInput{Scope: w.scope, Turn: 1, Agent: "clerk", Message: agent.Message{ID: "1", Text: "pay"}})
 	var opened agent.OpenResult
 	if err != nil || val.Get(&opened) != nil || opened.Attempt.Std() != DefaultAttempt || opened.Store != w.Store.ID() || opened.Entry.Text != "pay" {
 		t.Fatalf("open: %+v, %v", opened, err)
 	}
 	in := w.hears("pay")
 	in.Definition = opened.Definition
-	val, err = env.ExecuteActivity(w.Activities.Model, in)
+	val, err = env.ExecuteActivity(w.Model, in)
 	var answer agent.ModelResult
 	if err != nil || val.Get(&answer) != nil || len(answer.Calls) != 1 {
 		t.Fatalf("model: %+v, %v", answer, err)
 	}
 	c := answer.Calls[0]
-	val, err = env.ExecuteActivity(w.Activities.Tool, agent.ToolInput{
+	val, err = env.ExecuteActivity(w.Tool, agent.ToolInput{
 		Scope: w.scope, Place: agent.Place{Turn: 1, Step: 1, Call: 1}, Agent: "clerk", Definition: opened.Definition,
 		Tool: c.Tool, CallID: c.ID, Args: c.Args, Class: c.Class, Action: c.Action, Verdict: c.Verdict, Serial: 3,
 	})
@@ -302,9 +302,9 @@ func TestOpenKeepsWhatTheTurnStartsWith(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), nil))
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivity(w.Activities.Open)
+	env.RegisterActivity(w.Open)
 	open := func(name, text string) (agent.OpenResult, error) {
-		val, err := env.ExecuteLocalActivity(w.Activities.Open, agent.OpenInput{Scope: w.scope, Turn: 1, Agent: name, Message: agent.Message{Text: text}, Serial: 3})
+		val, err := env.ExecuteLocalActivity(w.Open, agent.OpenInput{Scope: w.scope, Turn: 1, Agent: name, Message: agent.Message{Text: text}, Serial: 3})
 		var res agent.OpenResult
 		if err == nil {
 			err = val.Get(&res)

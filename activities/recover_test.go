@@ -247,8 +247,12 @@ func TestRecoverLearnsTheEndOfEveryKindOfTurn(t *testing.T) {
 
 	run = s.start(t, w, 5, "mute")
 	terminate(run, func() bool {
-		d, err := s.client.DescribeWorkflowExecution(t.Context(), run.GetID(), "")
-		return err == nil && len(d.GetPendingActivities()) == 1 && d.GetPendingActivities()[0].GetActivityType().GetName() == agent.ActivityTool &&
+		w, err := s.client.DescribeWorkflow(t.Context(), run.GetID(), "")
+		if err != nil {
+			return false
+		}
+		d := w.RawResponse
+		return len(d.GetPendingActivities()) == 1 && d.GetPendingActivities()[0].GetActivityType().GetName() == agent.ActivityTool &&
 			d.GetWorkflowExecutionInfo().GetHistoryLength() > 20
 	})
 	res = s.recover(t, w, 5)
@@ -270,10 +274,10 @@ func TestCloseIsTheSameEachTimeAndTheFirstRecordStands(t *testing.T) {
 		Entries: []agent.Entry{{Role: agent.RoleUser, Text: "bye"}},
 	}
 	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
-	env.RegisterActivity(w.Activities.Close)
+	env.RegisterActivity(w.Close)
 	var results []agent.CloseResult
 	for range 2 {
-		val, err := env.ExecuteLocalActivity(w.Activities.Close, in)
+		val, err := env.ExecuteLocalActivity(w.Close, in)
 		var res agent.CloseResult
 		if err != nil || val.Get(&res) != nil {
 			t.Fatal(err)
@@ -284,7 +288,7 @@ func TestCloseIsTheSameEachTimeAndTheFirstRecordStands(t *testing.T) {
 		t.Errorf("closed as %+v, then as %+v", results[0], results[1])
 	}
 	in.Result.Steps = 2
-	val, err := env.ExecuteLocalActivity(w.Activities.Close, in)
+	val, err := env.ExecuteLocalActivity(w.Close, in)
 	var other agent.CloseResult
 	if err != nil || val.Get(&other) != nil || other.Closing != results[0].Closing {
 		t.Errorf("another end took the record's place: %+v, %v", other, err)

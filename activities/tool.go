@@ -34,7 +34,7 @@ const doGrace = 2 * time.Second
 func (a *Activities) Tool(ctx context.Context, in agent.ToolInput) (agent.ToolResult, error) {
 	p := begin(ctx, "admitting")
 	defer p.stop()
-	return a.tool(p, in)
+	return a.tool(p, in) //nolint:contextcheck // the pulse carries the context of its attempt
 }
 
 func (a *Activities) tool(p *pulse, in agent.ToolInput) (agent.ToolResult, error) {
