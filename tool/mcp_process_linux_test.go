@@ -119,3 +119,13 @@ func TestNoProcessIsLeftOfAServerThatDied(t *testing.T) {
 		t.Errorf("got %q, %v", got, err)
 	}
 }
+
+func TestNoServerStartedByNPXOutlivesAKilledWorker(t *testing.T) {
+	t.Parallel()
+	npmServer(t, "mcp-server-everything")
+	dir, err := filepath.Abs(filepath.Join("..", "tests", "mcp"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	killWorker(t, "npx", "--no-install", "--prefix", dir, "mcp-server-everything")
+}
