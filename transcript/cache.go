@@ -92,9 +92,11 @@ func (t *trunk) view(seq int64) view {
 	return view{blocks: t.blocks[:seq:seq], entries: t.entries[:end:end], trunk: t}
 }
 
-// extend returns v with one more block. It is kept under its head when v has no gaps: what is missing now
-// may be back at the next read.
-func (c *cache) extend(scope agent.Scope, v view, b block, entries []Entry) view {
+// extend keeps v with one more block, unless v has gaps: what is missing now may be back at the next read.
+func (c *cache) extend(scope agent.Scope, v view, b block, entries []Entry) {
+	if len(v.gaps) > 0 {
+		return
+	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	t, n := v.trunk, len(v.blocks)
@@ -114,12 +116,7 @@ func (c *cache) extend(scope agent.Scope, v view, b block, entries []Entry) view
 		t.entries = append(t.entries, entries...)
 		t.bytes += linesCost([]block{b}) + entriesCost(entries)
 	}
-	if len(v.gaps) == 0 {
-		c.keep(scope, t)
-	}
-	out := t.view(b.seq)
-	out.gaps = v.gaps
-	return out
+	c.keep(scope, t)
 }
 
 // add keeps a conversation that was read, unless there are gaps in it.

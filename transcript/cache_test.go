@@ -43,6 +43,15 @@ func TestForksOfACachedHeadDoNotDisturbEachOther(t *testing.T) {
 		})
 	}
 	wg.Wait()
+	before := s.Stats()
+	h, err := l.Append(context.Background(), scope, heads[5], []Entry{{Text: "another fork"}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	read(t, l, h)
+	if s.Stats().Reads != before.Reads {
+		t.Error("a fork of a cached head was not cached")
+	}
 	if !cmp.Equal(all, old.Entries) || !cmp.Equal(all, read(t, l, heads[9]).Entries) {
 		t.Error("a conversation changed under its reader")
 	}

@@ -309,13 +309,17 @@ func TestAConversationGoesOnOverAGap(t *testing.T) {
 		}
 		saved := get(t, b, objectOf(heads[lost]))
 		remove(t, b, objectOf(heads[lost]))
-		h, cold := heads[5], New(s, 0)
+		h, warm := heads[5], New(s, 1<<20)
 		for i := 6; i <= 20; i++ {
 			var err error
-			if h, err = cold.Append(context.Background(), scope, h, say(i)); err != nil {
+			if h, err = warm.Append(context.Background(), scope, h, say(i)); err != nil {
 				t.Fatal(err)
 			}
-			c := read(t, New(s, 1<<20), h)
+			l := warm // what is missing is not forgotten by the cache either
+			if i%2 == 0 {
+				l = New(s, 0)
+			}
+			c := read(t, l, h)
 			want, _ := wantWithout(i, lost)
 			if !cmp.Equal(want, c.Entries) || len(c.Gaps) != 1 || c.Gaps[0].From != int64(lost) || c.Gaps[0].Unverified != last {
 				t.Fatalf("lost %d, head %d: %+v", lost, i, c.Gaps)

@@ -153,6 +153,13 @@ func TestBadInputIsRefused(t *testing.T) {
 	s, _ := newStore(t)
 	l := New(s, 1<<20)
 	good, _ := grow(t, l, 1)
+	more, err := l.Append(context.Background(), scope, good[1], say(2))
+	if err != nil {
+		t.Fatal(err)
+	}
+	if c := read(t, l, agent.Head{Seq: 1, Hash: more.Hash}); len(c.Gaps) == 0 {
+		t.Error("a head with the hash of a later one was read from the cache")
+	}
 	hash := good[1].Hash
 	for _, h := range []agent.Head{{Seq: -1, Hash: hash}, {Seq: 1}, {Hash: hash}, {Seq: 1, Hash: "x"}, {Seq: 1 << 40, Hash: hash}} {
 		if _, err := l.Read(context.Background(), scope, h); err == nil {
