@@ -133,9 +133,12 @@ func (t *mcpTool) unanswered(ctx context.Context, s *mcpSession, sent bool, err 
 // trouble describes an error of the connection, and drops the session when it is of no more use.
 func (t *mcpTool) trouble(ctx context.Context, s *mcpSession, err error) error {
 	link := t.server.link
+	var own *flightError
 	switch {
 	case link.ctx.Err() != nil:
 		return link.about(errMCPClosed)
+	case errors.As(err, &own):
+		return link.about(err)
 	case errors.Is(err, context.DeadlineExceeded):
 		return link.about(s.silence(fmt.Errorf("it did not answer in time (%s): %w", t.spec.Timeout, err)))
 	case ctx.Err() != nil || !s.broken(err):

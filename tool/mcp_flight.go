@@ -61,7 +61,13 @@ func (f *flight) abandon() bool {
 }
 
 // fail ends this request and no other: the SDK would break the connection for all.
-func (f *flight) fail(err error) { f.cancel(err) }
+func (f *flight) fail(err error) { f.cancel(&flightError{err}) }
+
+// A flightError went wrong with one request; it says nothing about the connection.
+type flightError struct{ err error }
+
+func (e *flightError) Error() string { return e.err.Error() }
+func (e *flightError) Unwrap() error { return e.err }
 
 // take keeps what the response says and returns one in its place that is cheap to decode.
 func (f *flight) take(r *jsonrpc.Response) *jsonrpc.Response {

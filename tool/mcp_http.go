@@ -102,6 +102,11 @@ func (t *mcpHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	}
 	if err := t.receive(r, resp, f); err != nil {
 		resp.Body.Close()
+		var status *statusError
+		if r.Method == http.MethodGet && errors.As(err, &status) {
+			// What it says is about the resumption: the call itself was accepted before.
+			err = fmt.Errorf("the answer broke off and could not be taken up again: the server %s", status)
+		}
 		f.fail(err)
 		return nil, err
 	}

@@ -123,11 +123,11 @@ type rawWeb struct {
 	calls atomic.Int32
 	inits atomic.Int32
 
-	mu       sync.Mutex
-	answer   func(w http.ResponseWriter, r *http.Request, req rawRequest)
-	session  string
-	versions []string
-	tools    string
+	mu      sync.Mutex
+	answer  func(w http.ResponseWriter, r *http.Request, req rawRequest)
+	session string
+	tools   string
+	resume  func(w http.ResponseWriter)
 }
 
 func newRawWeb(t *testing.T) *rawWeb {
@@ -146,8 +146,12 @@ func (s *rawWeb) on(answer func(w http.ResponseWriter, r *http.Request, req rawR
 
 func (s *rawWeb) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	s.mu.Lock()
-	session, answer, tools := s.session, s.answer, s.tools
+	session, answer, tools, resume := s.session, s.answer, s.tools, s.resume
 	s.mu.Unlock()
+	if r.Method == http.MethodGet {
+		resume(w)
+		return
+	}
 	var req rawRequest
 	b, _ := io.ReadAll(r.Body)
 	_ = json.Unmarshal(b, &req)
@@ -314,6 +318,44 @@ func TestAnAnswerStreamIsReadAcrossLinesEventsAndResumption(t *testing.T) {
 			"event: other\ndata: nonsense\n\nid: 2\ndata: {\"jsonrpc\":\"2.0\",\ndata: \"id\":%s,\ndata: \"result\":{\"content\":[{\"type\":\"text\",\"text\":\"fine\"}]}}\n\n", req.ID)
 	})
 	wantMCPText(t, startMCP(t, httpConfig(web.URL)), "t", "fine")
+}
+
+func TestABrokenAnswerStreamIsTakenUpAgain(t *testing.T) {
+	t.Parallel()
+	web := newRawWeb(t)
+	var id atomic.Value
+	web.on(func(w http.ResponseWriter, _ *http.Request, req rawRequest) {
+		id.Store(string(req.ID))
+		w.Header().Set("Content-Type", "text/event-stream")
+		fmt.Fprint(w, "id: 1\nretry: 10\ndata:\n\n")
+	})
+	for _, tc := range []struct {
+		name   string
+		resume func(w http.ResponseWriter)
+		want   string
+	}{
+		{"answered", func(w http.ResponseWriter) {
+			w.Header().Set("Content-Type", "text/event-stream")
+			fmt.Fprintf(w, "id: 2\ndata: {\"jsonrpc\":\"2.0\",\"id\":%s,\"result\":{\"content\":[{\"type\":\"text\",\"text\":\"fine\"}]}}\n\n", id.Load())
+		}, ""},
+		{"refused", func(w http.ResponseWriter) { w.WriteHeader(http.StatusMethodNotAllowed) }, "405"},
+		{"hung up", func(http.ResponseWriter) { panic(http.ErrAbortHandler) }, "could not be taken up again"},
+	} {
+		web.mu.Lock()
+		web.resume = tc.resume
+		web.mu.Unlock()
+		m := startMCP(t, httpConfig(web.URL))
+		got, err := callMCP(t, m, "t", `{}`)
+		switch {
+		case tc.want != "":
+			wantMeaning(t, err, OutcomeAmbiguous, tc.want)
+			if m.link.current.over() {
+				t.Errorf("%s: the session ended with the call", tc.name)
+			}
+		case err != nil || got != "fine":
+			t.Errorf("%s: got %q, %v", tc.name, got, err)
+		}
+	}
 }
 
 func TestHeadersGoToTheConfiguredHostOnlyAndAreMasked(t *testing.T) {

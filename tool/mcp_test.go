@@ -230,6 +230,40 @@ func TestPrintingOnStandardOutputIsExplained(t *testing.T) {
 	wantMeaning(t, err, OutcomeAmbiguous, "debug without an end of line", "reserved for the protocol")
 }
 
+func TestAServerThatDoesNotReadIsGivenUpAndStartedAnew(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain"))
+	m.link.current.conn.stall = 200 * time.Millisecond
+	ctx, cancel := context.WithTimeout(t.Context(), 100*time.Millisecond)
+	defer cancel()
+	_, err := callMCPUntil(ctx, t, m, "deaf", `{}`)
+	wantMeaning(t, err, OutcomeAmbiguous)
+	// More than a pipe holds: the writer is stuck in this message.
+	_, err = callMCP(t, m, "echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`)
+	wantMeaning(t, err, OutcomeAmbiguous, "it has not read its standard input for 200ms")
+	wantMCPText(t, m, "twice", "first")
+}
+
+func TestACallThatWaitsBehindAStuckOneIsNotSent(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "plain"))
+	short := func() (context.Context, context.CancelFunc) {
+		return context.WithTimeout(t.Context(), 200*time.Millisecond)
+	}
+	ctx, cancel := short()
+	defer cancel()
+	_, err := callMCPUntil(ctx, t, m, "deaf", `{}`)
+	wantMeaning(t, err, OutcomeAmbiguous)
+	ctx, cancel = short()
+	defer cancel()
+	_, err = callMCPUntil(ctx, t, m, "echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`)
+	wantMeaning(t, err, OutcomeAmbiguous, "did not answer in time")
+	ctx, cancel = short()
+	defer cancel()
+	_, err = callMCPUntil(ctx, t, m, "echo", `{}`)
+	wantMeaning(t, err, OutcomeNotSent)
+}
+
 func TestADiedServerIsStartedAnewAtTheNextCall(t *testing.T) {
 	t.Parallel()
 	m := startMCP(t, helper(t, "plain"))
