@@ -5,7 +5,7 @@
 #   make check     run every static check
 #
 # Variables: GO (the go command), HOLDFAST_TEMPORAL (a temporal command to use instead of looking for one),
-# TESTFLAGS (added to go test), FUZZTIME (for each fuzz target).
+# TESTFLAGS (added to go test), BENCHFLAGS (-quick, -full, -profile DIR), FUZZTIME (for each fuzz target).
 
 GO ?= go
 FUZZTIME ?= 10s
@@ -71,9 +71,8 @@ check-determinism: bin-lint ## workflowcheck on the packages that run inside wor
 check-lint: bin-lint ## golangci-lint, with the wall around the deterministic packages
 	bin/golangci-lint run
 
-bench: ## compare a turn with a naive loop and a floor (tests/bench)
-	@tools/temporal.sh >/dev/null
-	$(GOTEST) -run '^$$' -bench . -benchtime 1x -timeout 60m $(TESTFLAGS) ./tests/bench/...
+bench: ## compare a turn with a naive loop and a floor: about six minutes on a quiet machine (BENCHFLAGS=-quick: one)
+	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" $(GO) run ./tests/bench $(BENCHFLAGS)
 
 histories: ## record the replay histories of this version anew (tests/histories)
 	@tools/temporal.sh >/dev/null
