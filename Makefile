@@ -71,8 +71,10 @@ check-determinism: bin-lint ## workflowcheck on the packages that run inside wor
 check-lint: bin-lint ## golangci-lint, with the wall around the deterministic packages
 	bin/golangci-lint run
 
-bench: ## compare a turn with a naive loop and a floor: about six minutes on a quiet machine (BENCHFLAGS=-quick: one)
-	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" $(GO) run ./tests/bench $(BENCHFLAGS)
+bench: ## compare a turn with a naive loop and a floor (tests/bench; BENCHFLAGS=-help lists what can be chosen)
+	@mkdir -p bin
+	$(GO) build -o bin/bench ./tests/bench
+	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" bin/bench $(BENCHFLAGS)
 
 histories: ## record the replay histories of this version anew (tests/histories)
 	@tools/temporal.sh >/dev/null
