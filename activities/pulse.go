@@ -23,9 +23,11 @@ type Progress struct {
 	Unsent int `json:"unsent,omitempty"`
 }
 
-// A pulse is one attempt of an activity as the server sees it. It beats from its first moment until it
-// is stopped, so that neither a slow store nor a slow model looks like a dead worker, and so that a
-// cancellation arrives.
+// A pulse is one attempt of an activity as the server sees it. It beats every third of the heartbeat timeout
+// from its first moment until it is stopped, so that neither a slow store nor a slow model looks like a dead
+// worker, and so that a cancellation arrives. An attempt that is over before that sends nothing: the SDK sends
+// the first heartbeat of an attempt at once and waits for the answer, which costs a short activity a third
+// of its time, the server a write, and a bill one more action (see docs/BENCH.md).
 type pulse struct {
 	ctx     context.Context
 	attempt int
@@ -49,8 +51,10 @@ func begin(ctx context.Context, phase string) *pulse {
 		// Details that this build cannot read mean a call that starts to count anew, no more.
 		_ = activity.GetHeartbeatDetails(ctx, &p.p)
 	}
-	p.p.Bytes = 0
-	p.phase(phase)
+	p.p.Bytes, p.p.Phase = 0, phase
+	if p.attempt > 1 {
+		p.send() // what was counted so far is this attempt's too, should it die young
+	}
 	every := info.HeartbeatTimeout / 3
 	if every <= 0 {
 		every = DefaultHeartbeat / 3
@@ -94,7 +98,12 @@ func (p *pulse) note(change func(*Progress)) Progress {
 	return p.p
 }
 
-func (p *pulse) phase(name string) { p.note(func(p *Progress) { p.Phase = name }) }
+// phase says what the attempt is doing; the ticker sends it.
+func (p *pulse) phase(name string) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	p.p.Phase = name
+}
 
 // bytes sets the size of the answer so far; the ticker sends it.
 func (p *pulse) bytes(n int) {
