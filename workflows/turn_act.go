@@ -28,7 +28,7 @@ func (t *turn) act(calls []agent.Call) {
 		wg.Add(1)
 		workflow.Go(t.ctx, func(ctx workflow.Context) {
 			defer wg.Done()
-			if slots.Acquire(t.ctx, 1) != nil {
+			if slots.Acquire(ctx, 1) != nil {
 				results[i] = notRun()
 				return
 			}

@@ -445,3 +445,21 @@ func TestAnswersThatLeadNowhereAreBounded(t *testing.T) {
 		})
 	}
 }
+
+func TestHundredsOfReadsInOneStepAreAllAnsweredInOrder(t *testing.T) {
+	t.Parallel()
+	var many []agent.Call
+	for i := range 200 {
+		many = append(many, call("look", fmt.Sprint(i), agent.ClassRead))
+	}
+	w := &world{answers: []agent.ModelResult{calls(many...)}}
+	res := finish(t, newTurn(t, w), turnInput())
+	if res.Status != agent.StatusDone || len(w.sent) != 200 {
+		t.Fatalf("%d sent, result %+v", len(w.sent), res)
+	}
+	for i, e := range w.asked[1].Entries {
+		if e.Call != many[i].ID {
+			t.Fatalf("answer %d is for %s", i, e.Call)
+		}
+	}
+}
