@@ -100,7 +100,7 @@ func (a *App) followMessage(ctx context.Context, c *conn, s submission, r receip
 			return p.interrupted(ctx, f, err)
 		}
 		if !undelivered(log, s.message.ID) {
-			return p.finish(f, log)
+			return p.finish(ctx, f, log)
 		}
 		p.notice("the turn ended before the model saw the message; it has the next turn")
 		n, r.Ahead = 0, 0

@@ -11,6 +11,7 @@ import (
 type event struct {
 	Type     string    `json:"type"`
 	Time     time.Time `json:"time,omitzero"`
+	Session  string    `json:"session,omitempty"`
 	Workflow string    `json:"workflow,omitempty"`
 	Run      string    `json:"run,omitempty"`
 	ID       int64     `json:"id,omitempty"` // of the event in the workflow's history

@@ -19,6 +19,7 @@ type turnEnd struct {
 	Session string         `json:"session"`
 	Turn    int            `json:"turn"`
 	Status  agent.Status   `json:"status"`
+	Waiting string         `json:"waiting,omitempty"` // for what
 	Answer  string         `json:"answer,omitempty"`
 	Body    *agent.Body    `json:"body,omitempty"` // the whole answer, when Answer is its beginning
 	Reason  *agent.Reason  `json:"reason,omitempty"`
@@ -42,10 +43,13 @@ func (t *turnLog) summary(session string, at cursor) turnEnd {
 }
 
 // finish prints the end of a turn and returns it as the command's.
-func (p *printer) finish(f *follower, log *turnLog) error {
+func (p *printer) finish(ctx context.Context, f *follower, log *turnLog) error {
+	a, r := p.app, log.summary(f.session, f.at)
+	if r.Status == agent.StatusWaiting {
+		r.Waiting = f.conn.waitsFor(ctx, agent.TurnID(f.session, log.turn))
+	}
 	p.mu.Lock()
 	defer p.mu.Unlock()
-	a, r := p.app, log.summary(f.session, f.at)
 	if a.json() {
 		if err := a.printJSON(r); err != nil {
 			return err
@@ -78,7 +82,11 @@ func (p *printer) explainStatus(f *follower, r turnEnd) error {
 	switch r.Status {
 	case agent.StatusWaiting:
 		err.code = ExitWaiting
-		err.err = withHint(fmt.Errorf("turn %d of session %q waits for a person", r.Turn, f.session),
+		what := "a person"
+		if r.Waiting != "" {
+			what = r.Waiting
+		}
+		err.err = withHint(fmt.Errorf("turn %d of session %q waits for %s", r.Turn, f.session, line(what, 2*lineLimit)),
 			"look at it with `holdfast show %s`; give it more with `holdfast extend %s --steps 10`, or end it with `holdfast cancel %s`",
 			f.session, f.session, f.session)
 		return err

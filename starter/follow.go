@@ -62,6 +62,7 @@ func (f *follower) first(ctx context.Context, id string, from cursor) (run strin
 
 // run follows one run and shows what comes after the position.
 func (f *follower) run(ctx context.Context, log *turnLog, watch *watchdog, p position) error {
+	told := false // what it waits for
 	return f.conn.read(ctx, reading{
 		workflow: p.Workflow, run: p.Run, follow: true,
 		each: func(ev *historypb.HistoryEvent) error {
@@ -78,9 +79,15 @@ func (f *follower) run(ctx context.Context, log *turnLog, watch *watchdog, p pos
 			return nil
 		},
 		idle: func() error {
-			if log.waiting && !f.stay {
+			switch {
+			case log.waiting && !f.stay:
 				return errStop
+			case log.waiting && !told:
+				if what := f.conn.waitsFor(ctx, p.Workflow); what != "" {
+					f.notice("it waits for " + line(what, 2*lineLimit))
+				}
 			}
+			told = log.waiting
 			return nil
 		},
 		trouble: f.trouble,
@@ -124,4 +131,13 @@ func (c *conn) firstRun(ctx context.Context, id string) (string, error) {
 		return first, nil
 	}
 	return info.GetExecution().GetRunId(), nil
+}
+
+// waitsFor asks a turn what it waits for; "" when it does not say.
+func (c *conn) waitsFor(ctx context.Context, id string) string {
+	var v agent.TurnView
+	if c.ask(ctx, id, agent.QueryTurn, &v) != nil {
+		return ""
+	}
+	return v.Waiting
 }

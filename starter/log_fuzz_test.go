@@ -47,8 +47,10 @@ func FuzzHistory(f *testing.F) {
 		a := &App{Out: io.Discard, Err: io.Discard}
 		s := turn.shown("s")
 		a.printTurn(&s)
-		p := &printer{app: a, session: "s"}
-		_ = p.finish(&follower{session: "s"}, turn)
+		if r := turn.summary("s", nil); r.Status != agent.StatusWaiting {
+			p := &printer{app: a, session: "s"}
+			_ = p.finish(t.Context(), &follower{session: "s"}, turn)
+		}
 		a.output = "json"
 		if err := a.printJSON(s); err != nil && !strings.Contains(err.Error(), "Time.MarshalJSON") {
 			t.Errorf("show -o json: %v", err)

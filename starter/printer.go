@@ -20,6 +20,7 @@ func (p *printer) event(e event) {
 	p.mu.Lock()
 	defer p.mu.Unlock()
 	a := p.app
+	e.Session = p.session
 	switch {
 	case a.json():
 		_ = a.printJSON(e) // a reader that went away ends the program by itself

@@ -19,11 +19,11 @@ run, send --follow and watch print one object a line. Each event has
             model.asked model.answered model.failed
             tool.started tool.ended tool.refused tool.failed
             worker.lost worker.stuck message.accepted session.ended other notice
-  time, workflow, run, id (of the event in the workflow's history), turn, step, call
+  time, session, workflow, run, id (of the event in the workflow's history), turn, step, call
   text      the line that is shown without -o json
   tool, args (exactly as the tool got them), key, state, note, attempt, model, usage, status, reason
   cursor    where "holdfast watch SESSION --from CURSOR" goes on after this event
-and the last line is an object of type "result": session, turn, status, answer, reason, usage, cursor.
+and the last line is an object of type "result": session, turn, status, answer, reason, waiting, effects, usage, cursor.
 A "notice" is about the connection or the worker; it is in no history and has no cursor.
 
 start, send, cancel, close, extend, show, sessions, config check and version print one object,

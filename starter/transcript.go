@@ -7,6 +7,7 @@ import (
 	"net/url"
 	"os"
 	"path/filepath"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
@@ -162,13 +163,30 @@ func (o *transcriptOptions) open(ctx context.Context) (*store.Store, error) {
 
 // said is one entry as -o json prints it.
 type said struct {
-	Role    agent.Role        `json:"role"`
-	Call    string            `json:"call,omitempty"`
-	Text    string            `json:"text,omitempty"`
-	Body    *agent.Body       `json:"body,omitempty"`
-	Calls   []transcript.Call `json:"calls,omitempty"`
-	Refusal string            `json:"refusal,omitempty"`
-	Lost    bool              `json:"lost,omitempty"` // the text is not in the store any more
+	Role    agent.Role  `json:"role"`
+	Call    string      `json:"call,omitempty"`
+	Text    string      `json:"text,omitempty"`
+	Raw     []byte      `json:"text_base64,omitempty"` // instead of text, when it is not UTF-8
+	Body    *agent.Body `json:"body,omitempty"`
+	Calls   []saidCall  `json:"calls,omitempty"`
+	Refusal string      `json:"refusal,omitempty"`
+	Lost    bool        `json:"lost,omitempty"` // the text is not in the store any more
+}
+
+type saidCall struct {
+	ID   string      `json:"id"`
+	Name string      `json:"name"`
+	Args string      `json:"args"`                  // exactly as the model wrote them
+	Raw  []byte      `json:"args_base64,omitempty"` // instead of args, when they are not UTF-8
+	Body *agent.Body `json:"body,omitempty"`
+}
+
+// exact splits what JSON can hold from what it would silently repair.
+func exact(s string) (text string, raw []byte) {
+	if utf8.ValidString(s) {
+		return s, nil
+	}
+	return "", []byte(s)
 }
 
 type missing struct {
@@ -226,7 +244,14 @@ func (o *transcriptOptions) printGap(g transcript.Gap) {
 func (o *transcriptOptions) printEntry(e transcript.Entry, text string, lost bool) {
 	a := o.app
 	if a.json() {
-		_ = a.printJSON(said{e.Role, e.Call, text, e.Body, e.Calls, e.Refusal, lost})
+		out := said{Role: e.Role, Call: e.Call, Body: e.Body, Refusal: e.Refusal, Lost: lost}
+		out.Text, out.Raw = exact(text)
+		for _, c := range e.Calls {
+			call := saidCall{ID: c.ID, Name: c.Name, Body: c.Body}
+			call.Args, call.Raw = exact(c.Args)
+			out.Calls = append(out.Calls, call)
+		}
+		_ = a.printJSON(out)
 		return
 	}
 	who := line(string(e.Role), 32)

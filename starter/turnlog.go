@@ -21,7 +21,6 @@ type turnLog struct {
 	input   *agent.TurnInput
 	opened  *agent.OpenResult
 	waiting bool // for a person, as the last search attribute said
-	waitFor string
 	ended   bool
 	status  agent.Status
 	reason  *agent.Reason
@@ -88,9 +87,6 @@ func (t *turnLog) read(ev *historypb.HistoryEvent) []event {
 		return t.marker(ev)
 	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
 		return t.attributes(ev)
-	case enumspb.EVENT_TYPE_TIMER_STARTED:
-		t.waitFor = t.text(ev.GetUserMetadata().GetSummary())
-		return nil
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		return t.signalled(ev)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
@@ -111,7 +107,7 @@ func quiet(t enumspb.EventType) bool {
 	switch t {
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
 		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
-		enumspb.EVENT_TYPE_TIMER_FIRED, enumspb.EVENT_TYPE_TIMER_CANCELED,
+		enumspb.EVENT_TYPE_TIMER_STARTED, enumspb.EVENT_TYPE_TIMER_FIRED, enumspb.EVENT_TYPE_TIMER_CANCELED,
 		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
 		return true
 	}

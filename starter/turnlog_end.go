@@ -34,11 +34,7 @@ func (t *turnLog) attributes(ev *historypb.HistoryEvent) []event {
 	switch {
 	case status == agent.StatusWaiting && !t.waiting:
 		t.waiting = true
-		text := "waiting for a person"
-		if t.waitFor != "" {
-			text = "waiting: " + line(t.waitFor, lineLimit)
-		}
-		return []event{{Type: evTurnWaiting, Text: text, Status: agent.StatusWaiting}}
+		return []event{{Type: evTurnWaiting, Text: "waiting for a person", Status: agent.StatusWaiting}}
 	case status == agent.StatusRunning && t.waiting:
 		t.waiting = false
 		return []event{{Type: evTurnResumed, Text: "goes on", Status: agent.StatusRunning}}

@@ -82,7 +82,7 @@ func (o *watchOptions) run(ctx context.Context) error {
 	if err != nil {
 		return p.interrupted(ctx, f, err)
 	}
-	return p.finish(f, log)
+	return p.finish(ctx, f, log)
 }
 
 func (o *watchOptions) cursor() (cursor, error) {
