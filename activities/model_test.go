@@ -250,7 +250,7 @@ func TestOnlySoManyRequestsAreOpenAtAModel(t *testing.T) {
 	}
 }
 
-func TestTheActivityBeatsFromItsFirstMomentAndRunsUnderTemporal(t *testing.T) {
+func TestTheActivitiesRunUnderTemporal(t *testing.T) {
 	t.Parallel()
 	f := newFake(t, spec(agent.ClassOnce), nil)
 	w := newWorld(t, "mem://", f)
