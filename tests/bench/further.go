@@ -3,7 +3,6 @@ package main
 import (
 	"context"
 	"fmt"
-	"path/filepath"
 	"time"
 
 	"go.temporal.io/sdk/client"
@@ -122,7 +121,7 @@ type perStep struct {
 // counters are not to be seen from outside.
 func (l *lab) traffic(ctx context.Context, j job, reads, cold bool) (t traffic, err error) {
 	t.job, t.Reads, t.Cold = j, reads, cold
-	s, err := store.Open(ctx, store.Config{URL: "file://" + filepath.Join(l.dir, l.id("store"))})
+	s, err := store.Open(ctx, store.Config{URL: l.storeURL(l.id("counted"))})
 	if err != nil {
 		return t, err
 	}

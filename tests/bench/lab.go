@@ -7,10 +7,8 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 
@@ -22,7 +20,7 @@ import (
 // A lab is the server, the model and the workers that everything is measured on.
 type lab struct {
 	dir     string
-	profile string
+	opts    options
 	server  *devserver.Server
 	client  client.Client
 	model   *modeltest.Server
@@ -39,7 +37,7 @@ const (
 )
 
 func open(ctx context.Context, o options) (_ *lab, err error) {
-	l := &lab{workers: map[variant]*process{}, profile: o.profile}
+	l := &lab{workers: map[variant]*process{}, opts: o}
 	defer func() {
 		if err != nil {
 			l.close()
@@ -48,7 +46,7 @@ func open(ctx context.Context, o options) (_ *lab, err error) {
 	if l.dir, err = os.MkdirTemp("", "holdfast-bench-"); err != nil {
 		return nil, err
 	}
-	if l.server, err = devserver.Start(ctx, devserver.Options{Headless: true}); err != nil {
+	if l.server, err = devserver.Start(ctx, devserver.Options{Headless: true, DBFile: l.database()}); err != nil {
 		return nil, err
 	}
 	if l.client, err = client.Dial(client.Options{HostPort: l.server.Address(), Logger: quiet()}); err != nil {
@@ -66,11 +64,27 @@ func open(ctx context.Context, o options) (_ *lab, err error) {
 	return l, err
 }
 
+// database is the server's, as "holdfast dev" has it, or empty for one in memory. What is durable is
+// compared with what is durable: both it and the store wait for the disk, or neither does.
+func (l *lab) database() string {
+	if l.opts.memory {
+		return ""
+	}
+	return filepath.Join(l.dir, "temporal.db")
+}
+
+func (l *lab) storeURL(name string) string {
+	if l.opts.memory {
+		return "mem://"
+	}
+	return "file://" + filepath.Join(l.dir, "store-"+name)
+}
+
 // holdfast starts a Holdfast worker of its own configuration. The model is shown up to shown of a result.
 func (l *lab) holdfast(queue, shown string) (*process, error) {
 	path := filepath.Join(l.dir, queue+".yaml")
 	yaml := fmt.Sprintf(`serial: 1
-store: {url: "file://%s/store-%s"}
+store: {url: %q}
 worker: {task_queue: %s}
 limits: {result: %s}
 models:
@@ -78,11 +92,11 @@ models:
 agents:
   %s: {instructions: %q, model: scripted, tools: [%s], limits: {steps: 5000}}
   %s: {instructions: %q, model: scripted, tools: [%s], limits: {steps: 5000}}
-`, l.dir, queue, queue, shown, l.model.URL(), agentActs, instructions, toolActs, agentReads, instructions, toolReads)
+`, l.storeURL(queue), queue, shown, l.model.URL(), agentActs, instructions, toolActs, agentReads, instructions, toolReads)
 	if err := os.WriteFile(path, []byte(yaml), 0o600); err != nil {
 		return nil, err
 	}
-	return spawn("-variant", string(holdfast), "-address", l.server.Address(), "-config", path, "-profile", l.profile)
+	return spawn("-variant", string(holdfast), "-address", l.server.Address(), "-config", path, "-profile", l.opts.profile)
 }
 
 func (l *lab) close() {
@@ -146,7 +160,10 @@ func (l *lab) send(ctx context.Context, queue, agentName, session string, n int,
 	}
 	id := agent.TurnID(session, n)
 	var res agent.TurnResult
-	if err := l.result(ctx, id, &res); err != nil {
+	if err := l.started(ctx, session, id); err != nil {
+		return id, err
+	}
+	if err := l.client.GetWorkflow(ctx, id, "").Get(ctx, &res); err != nil {
 		return id, err
 	}
 	if res.Status != agent.StatusDone || res.Steps != j.Steps+1 {
@@ -155,18 +172,23 @@ func (l *lab) send(ctx context.Context, queue, agentName, session string, n int,
 	return id, nil
 }
 
-// result waits for a workflow that may not have started yet.
-func (l *lab) result(ctx context.Context, id string, v any) error {
+// started waits until a session has started the turn of that id. It tails the session's history, as "holdfast
+// run" does: asking again and again would be work for the server.
+func (l *lab) started(ctx context.Context, session, turn string) error {
 	for {
-		err := l.client.GetWorkflow(ctx, id, "").Get(ctx, v)
-		var missing *serviceerror.NotFound
-		if !errors.As(err, &missing) {
-			return err
+		it := l.client.GetWorkflowHistory(ctx, session, "", true, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+		for it.HasNext() {
+			e, err := it.Next()
+			if err != nil {
+				return err
+			}
+			if e.GetChildWorkflowExecutionStartedEventAttributes().GetWorkflowExecution().GetWorkflowId() == turn {
+				return nil
+			}
 		}
-		select {
-		case <-ctx.Done():
-			return ctx.Err()
-		case <-time.After(2 * time.Millisecond):
+		// The run has continued as new.
+		if err := ctx.Err(); err != nil {
+			return err
 		}
 	}
 }

@@ -30,6 +30,7 @@ func exit(err error) int {
 // options are the command line's.
 type options struct {
 	quick, full bool
+	memory      bool   // nothing touches a disk
 	profile     string // folder for CPU profiles of the workers
 	json        string // file for the numbers
 	only        string // part of a cell's name
@@ -40,6 +41,7 @@ func benchMain(ctx context.Context, args []string) error {
 	f := flag.NewFlagSet("bench", flag.ContinueOnError)
 	f.BoolVar(&o.quick, "quick", false, "a smaller matrix, once: a minute or two")
 	f.BoolVar(&o.full, "full", false, "the whole matrix, 50 at a time with 100 steps too: half an hour and more")
+	f.BoolVar(&o.memory, "memory", false, "keep the server's database and the store in memory instead of on disk")
 	f.StringVar(&o.profile, "profile", "", "write CPU profiles of the worker processes into this `folder`")
 	f.StringVar(&o.json, "json", "", "write the numbers to this `file`")
 	f.StringVar(&o.only, "only", "", "measure only cells whose name contains this `text`, such as K=5")

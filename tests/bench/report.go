@@ -10,6 +10,7 @@ import (
 // A report is all that a run of the bench found out.
 type report struct {
 	Took    string     `json:"took"`
+	Memory  bool       `json:"memory"` // server and store; else both on disk
 	CPUs    int        `json:"cpus"`
 	Cells   []measured `json:"cells"`
 	Session share      `json:"session"`
@@ -25,7 +26,7 @@ type measured struct {
 
 // measure runs everything.
 func (l *lab) measure(ctx context.Context, o options) (r report, err error) {
-	r.CPUs = runtime.NumCPU()
+	r.CPUs, r.Memory = runtime.NumCPU(), o.memory
 	// The first turn of a worker opens connections and grows pools.
 	for _, v := range variants() {
 		if _, err := l.turn(ctx, v, cell{job: job{3, kib}}); err != nil {
@@ -74,7 +75,11 @@ func (l *lab) stores(ctx context.Context, r *report) error {
 }
 
 func (r report) markdown(w io.Writer) {
-	fmt.Fprintf(w, "\nTook %s on %d CPUs. Milliseconds are medians; × is Holdfast's by the floor's or the naive loop's, the median of the repetitions.\n\n", r.Took, r.CPUs)
+	where := "on disk"
+	if r.Memory {
+		where = "in memory"
+	}
+	fmt.Fprintf(w, "\nTook %s on %d CPUs, server and store %s. Milliseconds are medians; × is Holdfast's by the floor's or the naive loop's, the median of the repetitions.\n\n", r.Took, r.CPUs, where)
 	fmt.Fprintln(w, "| job | | turn ms | step ms | × floor | turns/s | × floor | worker CPU ms | × naive | server CPU ms | × floor | events/step | bytes/step | RPCs |")
 	fmt.Fprintln(w, "| --- | --- | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: | --: |")
 	for _, m := range r.Cells {
