@@ -51,9 +51,8 @@ type Prices struct{ Input, CachedInput, Output float64 }
 
 // ModelLimits bound the use of a model.
 type ModelLimits struct {
-	Concurrency   int // calls at a time on this worker; 0 is no limit
-	OutputTokens  int // of one answer; 0 is the server's default
-	ContextTokens int // of one request; 0 is unknown
+	Concurrency  int // calls at a time on this worker; 0 is no limit
+	OutputTokens int // of one answer; 0 is the server's default
 }
 
 // ModelTimeouts bound a model call in time.

@@ -15,7 +15,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/log"
+	sdklog "go.temporal.io/sdk/log"
 	"google.golang.org/grpc"
 
 	"github.com/holdfast-run/holdfast/internal/failpoint"
@@ -28,14 +28,14 @@ const (
 )
 
 // clientOptions are those of o or of the environment, with what every worker needs.
-func (o Options) clientOptions(log_ *slog.Logger, driver converter.StorageDriver) (client.Options, error) {
+func (o Options) clientOptions(log *slog.Logger, driver converter.StorageDriver) (client.Options, error) {
 	var c client.Options
 	if o.Client != nil {
 		c = *o.Client
 	} else {
 		var err error
 		if c, err = envconfig.LoadDefaultClientOptions(); err != nil {
-			return c, fmt.Errorf("Temporal's client configuration cannot be used: %w; check TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE and the TEMPORAL_TLS variables", err)
+			return c, fmt.Errorf("the client configuration of Temporal cannot be used: %w; check TEMPORAL_PROFILE, TEMPORAL_CONFIG_FILE and the TEMPORAL_TLS variables", err)
 		}
 	}
 	if c.HostPort == "" {
@@ -48,7 +48,7 @@ func (o Options) clientOptions(log_ *slog.Logger, driver converter.StorageDriver
 		c.Identity = identity()
 	}
 	if c.Logger == nil {
-		c.Logger = log.NewStructuredLogger(log_)
+		c.Logger = sdklog.NewStructuredLogger(log)
 	}
 	if len(c.ExternalStorage.Drivers) == 0 {
 		c.ExternalStorage = converter.ExternalStorage{
@@ -71,14 +71,14 @@ func identity() string {
 }
 
 // dial connects within [dialTimeout] and checks that the namespace is there and set up.
-func dial(ctx context.Context, o client.Options, log_ *slog.Logger) (client.Client, error) {
+func dial(ctx context.Context, o client.Options, log *slog.Logger) (client.Client, error) {
 	within, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := client.DialContext(within, o)
 	if err != nil {
 		return nil, explainDial(ctx, o, err)
 	}
-	if err := checkNamespace(ctx, c, o, log_); err != nil {
+	if err := checkNamespace(ctx, c, o, log); err != nil {
 		c.Close()
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func listens(ctx context.Context, address string) bool {
 	return true
 }
 
-func checkNamespace(ctx context.Context, c client.Client, o client.Options, log_ *slog.Logger) error {
+func checkNamespace(ctx context.Context, c client.Client, o client.Options, log *slog.Logger) error {
 	ctx, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	_, err := c.WorkflowService().DescribeNamespace(ctx, &workflowservice.DescribeNamespaceRequest{Namespace: o.Namespace})
@@ -125,14 +125,14 @@ func checkNamespace(ctx context.Context, c client.Client, o client.Options, log_
 	case errors.As(err, &missing) || errors.As(err, &absent):
 		return fmt.Errorf("the Temporal server at %s has no namespace %q; set TEMPORAL_NAMESPACE, or create it: temporal operator namespace create --namespace %s --retention 90d", o.HostPort, o.Namespace, o.Namespace)
 	case isRefusal(err):
-		log_.Warn("the namespace could not be looked at", "namespace", o.Namespace, "error", err)
+		log.Warn("the namespace could not be looked at", "namespace", o.Namespace, "error", err)
 	case err != nil:
 		return fmt.Errorf("namespace %q at %s: %w", o.Namespace, o.HostPort, err)
 	}
 	there, err := registered(ctx, c, o.Namespace)
 	if err != nil {
 		// Some servers keep this from workers. A turn would then say what is missing, by name.
-		log_.Warn("search attributes could not be looked at", "namespace", o.Namespace, "error", err)
+		log.Warn("search attributes could not be looked at", "namespace", o.Namespace, "error", err)
 		return nil
 	}
 	if lack := lacking(there); len(lack) > 0 {

@@ -164,10 +164,10 @@ func (p *process) checkPolling(ctx context.Context) error {
 			Namespace: p.status.Namespace, TaskQueue: &taskqueuepb.TaskQueue{Name: p.status.TaskQueue}, TaskQueueType: kind,
 		})
 		if err != nil {
-			return fmt.Errorf("Temporal does not answer: %w", err)
+			return fmt.Errorf("no answer from Temporal: %w", err)
 		}
 		if !polls(d.GetPollers(), p.status.Identity) {
-			return fmt.Errorf("Temporal sees no poll of %q on task queue %q", p.status.Identity, p.status.TaskQueue)
+			return fmt.Errorf("there is no poll of %q on task queue %q that Temporal knows of", p.status.Identity, p.status.TaskQueue)
 		}
 	}
 	return nil

@@ -15,7 +15,7 @@ import (
 )
 
 // MaxFile bounds the size of holdfast.yaml in bytes.
-const MaxFile = 1 << 20
+const MaxFile = 512 << 10
 
 // source is where a configuration came from and what can be said about it later: the place of a value in
 // the file, and the files that it depends on.

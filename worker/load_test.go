@@ -73,7 +73,7 @@ models:
     model: gpt-5
     key: file:key.txt
     prices: {input: 1.25, cached_input: 0.125, output: 10}
-    limits: {concurrency: 4, output_tokens: 4096, context_tokens: 200000}
+    limits: {concurrency: 4, output_tokens: 4096}
     timeouts: {attempt: 1m, call: 10m, idle: 20s, heartbeat: 10s}
     stream: false
     temperature: 0.2
@@ -148,7 +148,7 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 		Store:  Store{URL: "file://" + dir + "/store", Seal: secretValue("env:SEAL", "seal-value")},
 		Models: map[string]Model{"main": {
 			BaseURL: "https://models.example/v1", Model: "gpt-5", Key: secretValue("file:key.txt", "sk-from-file"),
-			Prices: Prices{1.25, 0.125, 10}, Limits: ModelLimits{4, 4096, 200000},
+			Prices: Prices{1.25, 0.125, 10}, Limits: ModelLimits{4, 4096},
 			Timeout:     ModelTimeouts{time.Minute, 10 * time.Minute, 20 * time.Second, 10 * time.Second},
 			Temperature: &temperature,
 		}},
@@ -356,8 +356,12 @@ func TestRefusals(t *testing.T) {
 		{"server asked afterwards", least + "tools: {a: {mcp: {command: [x]}, tools: {b: {effect: reconcilable}}}}", "declare it idempotent or once"},
 		{"store with a query", least + "store: {url: 'file:///a?b'}", "is a path only"},
 		{"effect of a server", least + "tools: {a: {effect: read, mcp: {command: [x]}}}", "effect belongs to an HTTP tool"},
-		{"deep", "tools: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100), "unknown field"},
-		{"deep schema", least + "tools: {t: {parameters: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100) + "}}", "nested deeper"},
+		{"deep", "tools: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100), "nested deeper"},
+		{"deep without end", strings.Repeat("[", MaxFile), "nested deeper"},
+		{"deep block", strings.Repeat("- ", MaxFile/2), "more than 20000 words"},
+		{"many entries", strings.Repeat("a:\n", MaxFile/3), "more than 20000 words"},
+		{"deep schema", least + "tools: {t: {parameters: " + strings.Repeat("{a: ", 60) + "1" + strings.Repeat("}", 60) + "}}", "begin with type: object"},
+		{"deep schema block", least + "tools:\n  t:\n    parameters:\n" + deepBlock(100), "nested deeper"},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {
@@ -373,6 +377,14 @@ func TestRefusals(t *testing.T) {
 	}
 }
 
+func deepBlock(n int) string {
+	var b strings.Builder
+	for i := range n {
+		b.WriteString(strings.Repeat(" ", 6+i) + "a:\n")
+	}
+	return b.String()
+}
+
 func withServer(tool string) string {
 	return strings.Replace(least, "{ins", "{tools: ["+tool+"], ins", 1) + "tools: {files: {mcp: {command: [x]}}}\n"
 }
@@ -380,7 +392,7 @@ func withServer(tool string) string {
 func TestLoadStoreNeedsNoKeyOfAModel(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "holdfast.yaml")
-	write(t, path, "store: {url: file://./data}\nmodels: {main: {key: env:HOLDFAST_TEST_NOT_SET}}\nagents: {a: {instructions: x}}\n")
+	write(t, path, "store: {url: file://./data}\nmodels: {main: {key: env:HOLDFAST_TEST_NOT_SET}}\nagents: {a: {instructions: 'file:no-such-file'}}\n")
 	if _, err := Load(path); err == nil || !strings.Contains(err.Error(), "HOLDFAST_TEST_NOT_SET") {
 		t.Errorf("Load: %v", err)
 	}

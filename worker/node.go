@@ -9,6 +9,7 @@ import (
 
 	"github.com/goccy/go-yaml"
 	"github.com/goccy/go-yaml/ast"
+	"github.com/goccy/go-yaml/lexer"
 	"github.com/goccy/go-yaml/parser"
 	"github.com/goccy/go-yaml/token"
 )
@@ -43,6 +44,9 @@ func (v value) shown() string { return strings.ReplaceAll(v.path, "/", ".") }
 // maxDepth bounds the nesting of the file; a JSON schema inside it is the deepest that is meant.
 const maxDepth = 64
 
+// maxTokens bounds the words and marks of the file; some six thousand lines have that many.
+const maxTokens = 20_000
+
 // parseTree returns the file's only document, or nothing after a problem. go-yaml has panicked on odd
 // input before (goccy/go-yaml issues 540, 718); whoever edits a file must not bring a worker down.
 func (d *decoder) parseTree(b []byte) (root value, ok bool) {
@@ -52,7 +56,12 @@ func (d *decoder) parseTree(b []byte) (root value, ok bool) {
 			root, ok = value{}, false
 		}
 	}()
-	f, err := parser.ParseBytes(b, 0, parser.AllowDuplicateMapKey())
+	tokens := lexer.Tokenize(string(b))
+	if at, why := tooMuch(tokens); why != "" {
+		d.add(at, "%s", why)
+		return value{}, false
+	}
+	f, err := parser.Parse(tokens, 0, parser.AllowDuplicateMapKey())
 	if err != nil {
 		var e yaml.Error
 		if errors.As(err, &e) {
@@ -77,6 +86,27 @@ func (d *decoder) parseTree(b []byte) (root value, ok bool) {
 	}
 	d.add(nodePosition(docs[1]), "a second document begins here; put everything into one and remove the line \"---\"")
 	return value{}, false
+}
+
+// tooMuch looks for what the parser would take minutes and gigabytes for: its time grows with the square of
+// a file's tokens and of their nesting, that of the lexer does not.
+func tooMuch(tokens token.Tokens) (position, string) {
+	depth := 0
+	for i, t := range tokens {
+		switch t.Type {
+		case token.MappingStartType, token.SequenceStartType:
+			depth++
+		case token.MappingEndType, token.SequenceEndType:
+			depth--
+		}
+		if depth > maxDepth {
+			return tokenPosition(t), fmt.Sprintf("nested deeper than %d; flatten it", maxDepth)
+		}
+		if i >= maxTokens {
+			return tokenPosition(t), fmt.Sprintf("the file has more than %d words and marks up to here; make it smaller", maxTokens)
+		}
+	}
+	return position{}, ""
 }
 
 func (d *decoder) add(at position, format string, args ...any) {

@@ -180,7 +180,8 @@ func (d *decoder) instructionsInto(to *string) func(value) {
 		if !ok {
 			return
 		}
-		if m := wholeReference.FindStringSubmatch(s); m != nil && m[1] == "file" && !strings.ContainsAny(s, "\n") {
+		m := wholeReference.FindStringSubmatch(s)
+		if m != nil && m[1] == "file" && d.refs.only == nil {
 			text, err := d.refs.read(m[2], maxTextFile)
 			if err != nil {
 				d.fail(v.path, "%s needs the file %q: %v", v.shown(), clip(m[2]), err)

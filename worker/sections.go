@@ -57,9 +57,8 @@ func (d *decoder) model(name string, v value) Model {
 		},
 		"limits": func(v value) {
 			d.object(v, fields{
-				"concurrency":    d.intInto(&m.Limits.Concurrency),
-				"output_tokens":  d.intInto(&m.Limits.OutputTokens),
-				"context_tokens": d.intInto(&m.Limits.ContextTokens),
+				"concurrency":   d.intInto(&m.Limits.Concurrency),
+				"output_tokens": d.intInto(&m.Limits.OutputTokens),
 			})
 		},
 		"timeouts": func(v value) {
