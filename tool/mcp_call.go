@@ -35,7 +35,7 @@ func (t *mcpTool) Do(ctx context.Context, c Call) (Result, error) {
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.spec.Timeout)
 	defer cancel()
-	defer context.AfterFunc(link.ctx, cancel)()
+	defer context.AfterFunc(link.ctx, cancel)() //nolint:contextcheck // Close ends calls that are running
 	free, err := t.server.slots.take(ctx, c.Scope)
 	if err != nil {
 		return Result{}, NotSent(link.about(err))
@@ -140,7 +140,7 @@ func (t *mcpTool) trouble(ctx context.Context, s *mcpSession, err error) error {
 	case errors.As(err, &own):
 		return link.about(err)
 	case errors.Is(err, context.DeadlineExceeded):
-		return link.about(s.silence(fmt.Errorf("it did not answer in time (%s): %w", t.spec.Timeout, err)))
+		return link.about(s.silence(fmt.Errorf("it did not answer in time: %w", err)))
 	case ctx.Err() != nil || !s.broken(err):
 		return link.about(err)
 	}

@@ -91,7 +91,7 @@ func (s *rawServer) launch() {
 	if err != nil {
 		os.Exit(1)
 	}
-	cmd := exec.Command(exe, "-test.run=^TestHelperMCPServer$") //nolint:noctx // it ends with its input or by a signal
+	cmd := exec.Command(exe, "-test.run=^TestHelperMCPServer$")
 	cmd.Env = append(os.Environ(), helperMode+"=stays")
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = os.Stdin, os.Stdout, os.Stderr
 	_ = cmd.Run()
@@ -169,7 +169,7 @@ func (s *rawServer) call(r rawRequest) {
 		select {}
 	case "slow":
 		go func() {
-			time.Sleep(300 * time.Millisecond) //nolint:forbidigo // a slow server is what it plays
+			time.Sleep(300 * time.Millisecond) // a slow server is what it plays
 			s.text(r.ID, "at last")
 		}()
 	case "junk":

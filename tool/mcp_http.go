@@ -105,7 +105,7 @@ func (t *mcpHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 		var status *statusError
 		if r.Method == http.MethodGet && errors.As(err, &status) {
 			// What it says is about the resumption: the call itself was accepted before.
-			err = fmt.Errorf("the answer broke off and could not be taken up again: the server %s", status)
+			err = fmt.Errorf("the answer broke off and could not be taken up again: the server %s", status.Error())
 		}
 		f.fail(err)
 		return nil, err

@@ -40,7 +40,7 @@ func sdkServer(t *testing.T) (_ *mcp.Server, cancelled <-chan struct{}) {
 		return nil, nil, errors.New("ended")
 	})
 	mcp.AddTool(s, &mcp.Tool{Name: "ask"}, func(ctx context.Context, r *mcp.CallToolRequest, _ struct{}) (*mcp.CallToolResult, any, error) {
-		_, err := r.Session.ListRoots(ctx, nil)
+		_, err := r.Session.ListRoots(ctx, nil) //nolint:staticcheck // servers still ask for it
 		return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: fmt.Sprint(err)}}}, nil, nil
 	})
 	return s, done

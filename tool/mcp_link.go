@@ -47,7 +47,7 @@ func newMCPLink(cfg MCPConfig, mask *secret.Mask) *mcpLink {
 // others.
 func (l *mcpLink) session(ctx context.Context) (*mcpSession, error) {
 	for {
-		s, wait, err := l.live()
+		s, wait, err := l.live() //nolint:contextcheck // a start is for all who wait, not for one call
 		if s != nil || err != nil {
 			return s, err
 		}

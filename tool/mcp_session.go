@@ -181,7 +181,7 @@ const moment = 100 * time.Millisecond
 // silence adds what may be behind a server's not answering.
 func (s *mcpSession) silence(err error) error {
 	if s.conn != nil {
-		if _, junk := s.conn.why(); junk != "" {
+		if junk, _ := s.conn.why(); junk != "" {
 			return fmt.Errorf("%w (meanwhile it printed %q on its standard output, which is reserved for the protocol)", err, junk)
 		}
 	}
@@ -191,7 +191,7 @@ func (s *mcpSession) silence(err error) error {
 // explain adds what is known about why a session ended.
 func (s *mcpSession) explain(err error) error {
 	if s.conn != nil {
-		broken, _ := s.conn.why()
+		_, broken := s.conn.why()
 		var talks *stdoutError
 		switch {
 		case errors.As(broken, &talks):

@@ -88,10 +88,10 @@ func (c *stdioConn) fail(err error) {
 }
 
 // why returns what the connection itself has to say about its end or a silence.
-func (c *stdioConn) why() (broken error, junk string) {
+func (c *stdioConn) why() (junk string, broken error) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	return c.broken, c.junk
+	return c.junk, c.broken
 }
 
 // Write hands a message to the writer. It returns when the message is written or ctx ends, which ends

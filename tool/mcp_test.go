@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"net"
 	"os"
 	"path/filepath"
 	"slices"
@@ -12,6 +13,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/secret"
@@ -246,22 +248,33 @@ func TestAServerThatDoesNotReadIsGivenUpAndStartedAnew(t *testing.T) {
 
 func TestACallThatWaitsBehindAStuckOneIsNotSent(t *testing.T) {
 	t.Parallel()
-	m := startMCP(t, helper(t, "plain"))
-	short := func() (context.Context, context.CancelFunc) {
-		return context.WithTimeout(t.Context(), 200*time.Millisecond)
+	ours, theirs := net.Pipe() // nobody reads theirs
+	t.Cleanup(func() { theirs.Close() })
+	c := newStdioConn(ours, ours, 1<<10, func() { ours.Close() }, func() bool { return false })
+	t.Cleanup(func() { c.Close() })
+	write := func(id int64) (*flight, context.CancelFunc, <-chan error) {
+		ctx, f, cancel := newFlight(t.Context())
+		done := make(chan error, 1)
+		rid, err := jsonrpc.MakeID(float64(id))
+		if err != nil {
+			t.Fatal(err)
+		}
+		go func() { done <- c.Write(ctx, &jsonrpc.Request{ID: rid, Method: "tools/call"}) }()
+		return f, cancel, done
 	}
-	ctx, cancel := short()
-	defer cancel()
-	_, err := callMCPUntil(ctx, t, m, "deaf", `{}`)
-	wantMeaning(t, err, OutcomeAmbiguous)
-	ctx, cancel = short()
-	defer cancel()
-	_, err = callMCPUntil(ctx, t, m, "echo", `{"a":"`+strings.Repeat("x", 1<<20)+`"}`)
-	wantMeaning(t, err, OutcomeAmbiguous, "did not answer in time")
-	ctx, cancel = short()
-	defer cancel()
-	_, err = callMCPUntil(ctx, t, m, "echo", `{}`)
-	wantMeaning(t, err, OutcomeNotSent)
+	stuck, cancelStuck, stuckDone := write(1)
+	awaitMCP(t, func() bool { return stuck.state.Load() == flightSent })
+	waiting, cancelWaiting, waitingDone := write(2)
+	cancelWaiting()
+	cancelStuck()
+	for _, done := range []<-chan error{stuckDone, waitingDone} {
+		if err := <-done; !errors.Is(err, context.Canceled) {
+			t.Error(err)
+		}
+	}
+	if stuck.abandon() || !waiting.abandon() {
+		t.Error("only the call that waited is known not to be sent")
+	}
 }
 
 func TestADiedServerIsStartedAnewAtTheNextCall(t *testing.T) {
