@@ -360,7 +360,7 @@ func TestRefusals(t *testing.T) {
 		{"deep without end", strings.Repeat("[", MaxFile), "nested deeper"},
 		{"deep block", strings.Repeat("- ", MaxFile/2), "more than 20000 words"},
 		{"many entries", strings.Repeat("a:\n", MaxFile/3), "more than 20000 words"},
-		{"deep schema", least + "tools: {t: {parameters: " + strings.Repeat("{a: ", 60) + "1" + strings.Repeat("}", 60) + "}}", "begin with type: object"},
+		{"deep schema", least + "tools: {t: {parameters: " + strings.Repeat("{a: ", 60) + "1" + strings.Repeat("}", 60) + "}}", "neither http nor mcp"},
 		{"deep schema block", least + "tools:\n  t:\n    parameters:\n" + deepBlock(100), "nested deeper"},
 	}
 	for _, tt := range tests {
