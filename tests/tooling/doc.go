@@ -1,0 +1,2 @@
+// Package tooling tests the scripts of tools/ that decide something.
+package tooling
