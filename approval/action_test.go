@@ -76,7 +76,8 @@ func TestIntentTakesNumbersByValue(t *testing.T) {
 		{"9007199254740992"},
 		{"1e-400"},
 		{"12.5"},
-		{"10"}, {"100"},
+		{"10"},
+		{"100"},
 	}
 	seen := map[agent.Digest]int{}
 	for i, group := range equal {

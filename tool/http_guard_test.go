@@ -23,10 +23,14 @@ func TestWhichAddressesAHostMayTurnOutToBe(t *testing.T) {
 		allowed      []string
 		refused      []string
 	}{
-		{"https://api.example.com", false,
+		{
+			"https://api.example.com", false,
 			[]string{public, "2606:2800:220:1::1"},
-			[]string{private, loopback, metadata, "0.0.0.0", "::", "::1", "fe80::1%eth0", "fd00::1", "fec0::1", "224.0.0.1", "255.255.255.255", "100.64.0.1",
-				"192.168.1.1", "172.16.0.1", "198.18.0.1", "192.0.0.1", "0.1.2.3", "240.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe"}},
+			[]string{
+				private, loopback, metadata, "0.0.0.0", "::", "::1", "fe80::1%eth0", "fd00::1", "fec0::1", "224.0.0.1", "255.255.255.255", "100.64.0.1",
+				"192.168.1.1", "172.16.0.1", "198.18.0.1", "192.0.0.1", "0.1.2.3", "240.0.0.1", "::ffff:127.0.0.1", "::ffff:10.0.0.1", "64:ff9b::7f00:1", "64:ff9b::a9fe:a9fe",
+			},
+		},
 		{"https://api.example.com", true, []string{public, private, loopback, "::1"}, []string{metadata, "fe80::1", "0.0.0.0"}},
 		{"http://payments:8080", false, []string{public, private, "fd00::1"}, []string{loopback, metadata}},
 		{"http://payments.prod.svc.cluster.local", false, []string{private}, []string{loopback, metadata}},

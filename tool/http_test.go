@@ -106,19 +106,23 @@ func TestEachArgumentGoesToItsPlace(t *testing.T) {
 			seen{"DELETE", "/v1/order-...json", "", "", sent, ""},
 		},
 		"delete with the rest": {
-			HTTPConfig{Method: "DELETE", URL: "/{order}"}, `{"note":"x","order":"1"}`,
+			HTTPConfig{Method: "DELETE", URL: "/{order}"},
+			`{"note":"x","order":"1"}`,
 			seen{"DELETE", "/1", "", `{"note":"x"}`, sent, "application/json"},
 		},
 		"post without a rest": {
-			HTTPConfig{Method: "POST", URL: "/{order}"}, `{"order":"1"}`,
+			HTTPConfig{Method: "POST", URL: "/{order}"},
+			`{"order":"1"}`,
 			seen{"POST", "/1", "", `{}`, sent, "application/json"},
 		},
 		"a GET that is not known to only read": {
-			HTTPConfig{URL: "/{order}", Query: []string{"amount", "note", "tags", "q"}}, `{"order":"1"}`,
+			HTTPConfig{URL: "/{order}", Query: []string{"amount", "note", "tags", "q"}},
+			`{"order":"1"}`,
 			seen{"GET", "/1", "", "", sent, ""},
 		},
 		"another type": {
-			HTTPConfig{Method: "PATCH", URL: "/{order}", Headers: map[string]string{"Content-Type": "application/merge-patch+json"}}, `{"order":"1"}`,
+			HTTPConfig{Method: "PATCH", URL: "/{order}", Headers: map[string]string{"Content-Type": "application/merge-patch+json"}},
+			`{"order":"1"}`,
 			seen{"PATCH", "/1", "", "{}", sent, "application/merge-patch+json"},
 		},
 	}

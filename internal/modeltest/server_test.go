@@ -70,8 +70,10 @@ func TestMarksAreExpandedOnTheWire(t *testing.T) {
 	t.Parallel()
 	message := json.RawMessage(`{"role":"assistant","content":"a$PAD:9b","tool_calls":[{"id":"1","type":"function","function":{"name":"f","arguments":"{\"x\":$DEEP:3,\"y\":\"$RAW:ff00e9\"}"}}]}`)
 	s := modeltest.ForTest(t, modeltest.Config{Steps: []modeltest.Step{
-		{Message: message}, {Message: message},
-		{Body: json.RawMessage(`{"x":"$RAW:fe"}`)}, {SSE: []string{"data: $PAD:4"}},
+		{Message: message},
+		{Message: message},
+		{Body: json.RawMessage(`{"x":"$RAW:fe"}`)},
+		{SSE: []string{"data: $PAD:4"}},
 	}})
 	_, _, plain, _ := post(t, s, hello)
 	for _, want := range []string{`"axxxxxxxxxb"`, `{\"x\":[[[]]],\"y\":\"` + "\xff\x00\xe9" + `\"}`, `"finish_reason":"tool_calls"`} {

@@ -52,9 +52,11 @@ func TestTheKeyIsNeverShown(t *testing.T) {
 
 	long := strings.Repeat("x", 480) + key // cut in the middle if it were cut before it is hidden
 	for _, status := range []int{200, 400, 401, 503} {
-		for _, body := range []string{object("wrong key "+key, "x", "x"), object(long, "x", "x"), "<title>" + key, key,
+		for _, body := range []string{
+			object("wrong key "+key, "x", "x"), object(long, "x", "x"), "<title>" + key, key,
 			`{"choices":[],"x":"` + strings.Repeat("x", 80) + key + `"}`, "data: {\"error\":\"" + long + "\"}\n\n",
-			object("Incorrect API key provided: sk-test-****cdef.", "x", "x")} {
+			object("Incorrect API key provided: sk-test-****cdef.", "x", "x"),
+		} {
 			for _, stream := range []bool{true, false} {
 				_, e := ask(newClient(t, "http://model.invalid/v1", stream, func(c *openai.Config) {
 					c.HTTPClient = &http.Client{Transport: answerer(func(*http.Request) *http.Response { return response(status, body) })}

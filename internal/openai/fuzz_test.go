@@ -34,8 +34,10 @@ func FuzzAnswer(f *testing.F) {
 		f.Add(seed, false)
 	}
 	f.Fuzz(func(t *testing.T, body string, stream bool) {
-		c, err := New(Config{BaseURL: "http://model.invalid", Model: "m", Stream: stream, MaxCalls: 50,
-			HTTPClient: &http.Client{Transport: fixed{200, body}}})
+		c, err := New(Config{
+			BaseURL: "http://model.invalid", Model: "m", Stream: stream, MaxCalls: 50,
+			HTTPClient: &http.Client{Transport: fixed{200, body}},
+		})
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -62,8 +64,10 @@ func FuzzAnswer(f *testing.F) {
 
 // FuzzErrorBody proves that any status and error body has a class and a message that can be shown.
 func FuzzErrorBody(f *testing.F) {
-	for _, seed := range []string{"", "null", "[]", `[[[[[{}]]]]]`, `{"error":null}`, `{"error":{"error":{"error":{"error":{"message":1}}}}}`,
-		`{"error":{"message":["a"],"code":1e999}}`, `{"detail":[{"msg":"x"}]}`, "<title>x</title>", "\x00\xff\u202e"} {
+	for _, seed := range []string{
+		"", "null", "[]", `[[[[[{}]]]]]`, `{"error":null}`, `{"error":{"error":{"error":{"error":{"message":1}}}}}`,
+		`{"error":{"message":["a"],"code":1e999}}`, `{"detail":[{"msg":"x"}]}`, "<title>x</title>", "\x00\xff\u202e",
+	} {
 		f.Add(400, seed)
 		f.Add(200, seed)
 	}

@@ -56,10 +56,16 @@ func TestPiecesBecomeCalls(t *testing.T) {
 		{"a name that grows", []string{
 			tc(`{"index":0,"id":"a","function":{"name":"list"}}`), tc(`{"index":0,"function":{"name":"list_items","arguments":"{}"}}`),
 		}, calls{{ID: "a", Name: "list_items", Args: `{}`}}},
-		{"an id that is no UTF-8", []string{tc("{\"index\":0,\"id\":\"\xff\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}")},
-			calls{{ID: "call_1", Name: "f", Args: `{}`}}},
-		{"an id that is a number", []string{tc(`{"index":0,"id":7,"function":{"name":"f","arguments":"{}"}}`)},
-			calls{{ID: "7", Name: "f", Args: `{}`}}},
+		{
+			"an id that is no UTF-8",
+			[]string{tc("{\"index\":0,\"id\":\"\xff\",\"function\":{\"name\":\"f\",\"arguments\":\"{}\"}}")},
+			calls{{ID: "call_1", Name: "f", Args: `{}`}},
+		},
+		{
+			"an id that is a number",
+			[]string{tc(`{"index":0,"id":7,"function":{"name":"f","arguments":"{}"}}`)},
+			calls{{ID: "7", Name: "f", Args: `{}`}},
+		},
 		{"name after id", []string{
 			tc(`{"index":0,"id":"a","function":{"arguments":""}}`), tc(`{"index":0,"function":{"name":"f"}}`),
 			tc(`{"index":0,"function":{"arguments":"{}"}}`),
@@ -82,10 +88,16 @@ func TestPiecesBecomeCalls(t *testing.T) {
 		{"two objects stay two", []string{
 			tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`), tc(`{"index":0,"function":{"arguments":"{}"}}`),
 		}, calls{{ID: "a", Name: "f", Args: `{}{}`}}},
-		{"arguments as an object", []string{tc(`{"index":0,"id":"a","function":{"name":"f","arguments":{"n": 9007199254740993}}}`)},
-			calls{{ID: "a", Name: "f", Args: `{"n": 9007199254740993}`}}},
-		{"null arguments", []string{tc(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`)},
-			calls{{ID: "a", Name: "f"}}},
+		{
+			"arguments as an object",
+			[]string{tc(`{"index":0,"id":"a","function":{"name":"f","arguments":{"n": 9007199254740993}}}`)},
+			calls{{ID: "a", Name: "f", Args: `{"n": 9007199254740993}`}},
+		},
+		{
+			"null arguments",
+			[]string{tc(`{"index":0,"id":"a","function":{"name":"f","arguments":null}}`)},
+			calls{{ID: "a", Name: "f"}},
+		},
 		{"one id for two calls", []string{
 			tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{}"}}`, `{"index":1,"id":"a","function":{"name":"f","arguments":"{}"}}`),
 		}, calls{{ID: "a", Name: "f", Args: `{}`}, {ID: "call_2", Name: "f", Args: `{}`}}},
@@ -101,8 +113,11 @@ func TestPiecesBecomeCalls(t *testing.T) {
 		{"a huge and a negative index", []string{
 			tc(`{"index":2147483647,"id":"a","function":{"name":"f","arguments":"{}"}}`, `{"index":-1,"id":"b","function":{"name":"g","arguments":"{}"}}`),
 		}, calls{{ID: "a", Name: "f", Args: `{}`}, {ID: "b", Name: "g", Args: `{}`}}},
-		{"an empty name", []string{tc(`{"index":0,"id":"a","function":{"name":"","arguments":"{}"}}`)},
-			calls{{ID: "a", Args: `{}`}}},
+		{
+			"an empty name",
+			[]string{tc(`{"index":0,"id":"a","function":{"name":"","arguments":"{}"}}`)},
+			calls{{ID: "a", Args: `{}`}},
+		},
 		{"a pair cut between its halves", []string{
 			tc(`{"index":0,"id":"a","function":{"name":"f","arguments":"{\"x\":\"\ud83d"}}`),
 			tc(`{"index":0,"function":{"arguments":"\ude00\"}"}}`),
