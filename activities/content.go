@@ -6,7 +6,6 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/store"
 )
 
 // maxPreview bounds in bytes what history shows of a result that is in the store.
@@ -18,9 +17,9 @@ type content struct {
 	body *agent.Body
 }
 
-// keepContent masks what a tool gave back and puts it into the store unless it is short text.
-func (s *Snapshot) keepContent(ctx context.Context, space *store.Space, data []byte, mediaType string) (content, error) {
-	data = s.Mask.Bytes(data)
+// keepContent masks what the tool gave back and puts it into the store unless it is short text.
+func (r *toolRun) keepContent(data []byte, mediaType string) (content, error) {
+	data = r.snap.Mask.Bytes(data)
 	readable := textual(mediaType) && utf8.Valid(data) && bytes.IndexByte(data, 0) < 0
 	if readable && len(data) <= agent.InlineText {
 		return content{text: string(data)}, nil
@@ -28,11 +27,14 @@ func (s *Snapshot) keepContent(ctx context.Context, space *store.Space, data []b
 	if !readable && textual(mediaType) {
 		mediaType = "application/octet-stream" // whatever it was called
 	}
-	body, err := persist(ctx, func(ctx context.Context) (agent.Body, error) {
-		return space.PutBody(ctx, data, mediaType)
+	body, err := persist(r.ctx, func(ctx context.Context) (agent.Body, error) {
+		if readable { // the next model call wants it
+			return r.Log.PutText(ctx, r.in.Scope, string(data), mediaType)
+		}
+		return r.space.PutBody(ctx, data, mediaType)
 	})
 	if err != nil {
-		return content{text: s.unkept(data, readable)}, err
+		return content{text: unkept(data, readable)}, err
 	}
 	if !readable {
 		return content{text: describe(body), body: &body}, nil
@@ -41,7 +43,7 @@ func (s *Snapshot) keepContent(ctx context.Context, space *store.Space, data []b
 }
 
 // unkept is what is left of a result that the store did not take.
-func (s *Snapshot) unkept(data []byte, readable bool) string {
+func unkept(data []byte, readable bool) string {
 	if !readable {
 		return "[a binary result that could not be stored]"
 	}

@@ -152,7 +152,7 @@ func (r *toolRun) told(out tool.Result, err error) (agent.ToolResult, error) {
 		out = tool.Result{Data: []byte("failed: " + cut(err.Error(), maxFailure))}
 	}
 	res.Attempt = r.attempt
-	c, err := r.snap.keepContent(r.ctx, r.space, out.Data, out.Type)
+	c, err := r.keepContent(out.Data, out.Type)
 	res.Text, res.Body = c.text, c.body
 	if err != nil {
 		res.Note = "the result could not be stored: " + cut(r.snap.Mask.String(err.Error()), maxPreview)

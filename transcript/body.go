@@ -83,6 +83,16 @@ func (l *Log) fetch(ctx context.Context, scope agent.Scope, b agent.Body) (strin
 	return s, nil
 }
 
+// PutText stores a text as a body and keeps it in the cache: whoever writes one down is soon asked for it by
+// the next reading of the conversation. It is idempotent, as [store.Space.PutBody] is.
+func (l *Log) PutText(ctx context.Context, scope agent.Scope, text, mediaType string) (agent.Body, error) {
+	b, err := l.store.Space(scope).PutBody(ctx, []byte(text), mediaType)
+	if err == nil {
+		l.cache.keepText(scope, b.Digest, text)
+	}
+	return b, err
+}
+
 // spill stores what is too long for a segment and returns the entries as they are kept. The caller's are
 // left alone.
 func (l *Log) spill(ctx context.Context, scope agent.Scope, entries []Entry) ([]Entry, error) {
@@ -91,12 +101,11 @@ func (l *Log) spill(ctx context.Context, scope agent.Scope, entries []Entry) ([]
 	g.SetLimit(parallel)
 	put := func(text string, into **agent.Body) {
 		g.Go(func() error {
-			b, err := l.store.Space(scope).PutBody(gctx, []byte(text), "")
+			b, err := l.PutText(gctx, scope, text, "")
 			if err != nil {
 				return err
 			}
 			*into = &b
-			l.cache.keepText(scope, b.Digest, text)
 			return nil
 		})
 	}

@@ -185,3 +185,22 @@ func BenchmarkStep(b *testing.B) {
 		read(b, l, h)
 	}
 }
+
+func TestATextThatWasJustStoredIsNotReadBack(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	l := New(s, 1<<20)
+	text := strings.Repeat("a result ", 1000)
+	b, err := l.PutText(t.Context(), scope, text, "")
+	if err != nil {
+		t.Fatal(err)
+	}
+	before := s.Stats().Reads
+	got, err := l.Text(t.Context(), scope, Entry{Body: &b})
+	if err != nil || got != text || s.Stats().Reads != before {
+		t.Errorf("%d bytes, %v, %d reads", len(got), err, s.Stats().Reads-before)
+	}
+	if got, err = New(s, 0).Text(t.Context(), scope, Entry{Body: &b}); err != nil || got != text {
+		t.Errorf("another worker: %d bytes, %v", len(got), err)
+	}
+}
