@@ -31,7 +31,7 @@ func (t *mcpTool) Spec() Spec { return t.spec }
 func (t *mcpTool) Do(ctx context.Context, c Call) (Result, error) {
 	link := t.server.link
 	if !json.Valid([]byte(c.Args)) {
-		return Result{}, NotSent(link.about(fmt.Errorf("the arguments of %q are not JSON", t.remote)))
+		return Result{}, Failed(fmt.Errorf("the arguments of %q are not JSON", t.remote))
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.spec.Timeout)
 	defer cancel()

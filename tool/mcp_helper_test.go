@@ -109,7 +109,13 @@ func (s *rawServer) handle(r rawRequest) {
 		if s.mode == "silent" {
 			return
 		}
+		if s.mode == "modern" {
+			s.send(`{"jsonrpc":"2.0","id":%s,"error":{"code":-32601,"message":"no such method"}}`, r.ID)
+			return
+		}
 		s.answer(r.ID, `{"protocolVersion":"2025-06-18","capabilities":{"tools":{"listChanged":true}},"serverInfo":{"name":"raw","version":"1"}}`)
+	case "server/discover":
+		s.answer(r.ID, `{"resultType":"complete","supportedVersions":["2026-07-28"],"capabilities":{"tools":{"listChanged":true}}}`)
 	case "tools/list":
 		s.list(r)
 	case "tools/call":

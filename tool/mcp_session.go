@@ -40,7 +40,11 @@ const protocol = "2025-11-25"
 func openMCP(ctx context.Context, cfg MCPConfig) (*mcpSession, error) {
 	s, err := openVersion(ctx, cfg, protocol)
 	var refused *jsonrpc.Error
-	if errors.As(err, &refused) && ctx.Err() == nil {
+	if !errors.As(err, &refused) || ctx.Err() != nil {
+		return s, err
+	}
+	switch refused.Code { // the SDK's errors about a connection have codes too
+	case jsonrpc.CodeMethodNotFound, jsonrpc.CodeInvalidRequest, jsonrpc.CodeInvalidParams, mcp.CodeUnsupportedProtocolVersion:
 		if again, err := openVersion(ctx, cfg, ""); err == nil {
 			return again, nil
 		}

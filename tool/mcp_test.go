@@ -101,6 +101,17 @@ func TestNumbersInResultsAreExact(t *testing.T) {
 	wantMCPText(t, startMCP(t, helper(t, "plain")), "number", `{"n":9007199254740993,"m":123456789012345678901234567890}`)
 }
 
+func TestAServerOfTheNewestProtocolOnlyIsServed(t *testing.T) {
+	t.Parallel()
+	m := startMCP(t, helper(t, "modern"))
+	if v := m.link.current.cs.InitializeResult().ProtocolVersion; v != "2026-07-28" {
+		t.Errorf("version %s", v)
+	}
+	wantMCPText(t, m, "twice", "first")
+	wantMCPText(t, m, "changed", "changed")
+	wantMCPText(t, m, "twice", "first")
+}
+
 func TestServerGetsOnlyTheConfiguredEnvironment(t *testing.T) {
 	t.Parallel()
 	m := startMCP(t, helper(t, "plain", "TOKEN=abc"))
