@@ -113,12 +113,12 @@ func openStore(ctx context.Context, c *Config) (*store.Store, error) {
 	defer cancel()
 	s, err := store.Open(ctx, store.Config{URL: c.Store.URL, Seal: []byte(c.Store.Seal.Reveal())})
 	if err != nil {
-		return nil, err
+		return nil, fmt.Errorf("the store cannot be opened; check store.url and that this worker may read and write there: %w", err)
 	}
 	// A worker that cannot write would take work and fail it; one whose bucket lets a second create
 	// pass would send effects twice.
 	if err := s.Prove(ctx); err != nil {
-		return nil, errors.Join(fmt.Errorf("the store cannot be used by a worker: %w", err), s.Close())
+		return nil, errors.Join(fmt.Errorf("the store cannot be used by a worker; check its permissions, and that it refuses a second create: %w", err), s.Close())
 	}
 	return s, nil
 }
