@@ -156,8 +156,8 @@ func (s *scanner) number() (node, error) {
 		}
 		return s.at > from
 	}
-	next := func(any string) bool {
-		if s.at < len(s.in) && bytes.IndexByte([]byte(any), s.in[s.at]) >= 0 {
+	next := func(oneOf string) bool {
+		if s.at < len(s.in) && bytes.IndexByte([]byte(oneOf), s.in[s.at]) >= 0 {
 			s.at++
 			return true
 		}

@@ -90,7 +90,7 @@ func (a *assembler) whole(body []byte, h http.Header) (Answer, *Error) {
 	}
 	c := slices.MinFunc(e.Choices, func(p, q choice) int { return p.Index - q.Index })
 	if err := a.take(c, c.Message); err != nil {
-		return Answer{}, err.(*Error)
+		return Answer{}, err.(*Error) //nolint:errorlint // take has no other errors
 	}
 	return a.result(or(a.finish, "stop")) // it is whole, whether or not it gives a reason
 }

@@ -80,7 +80,7 @@ func (c *Client) once(ctx context.Context, r Request, d dialect) (Answer, *Error
 func (c *Client) request(r Request, d dialect) goopenai.ChatCompletionRequest {
 	q := goopenai.ChatCompletionRequest{Model: c.cfg.Model, Stream: c.cfg.Stream}
 	if d.maxTokens {
-		q.MaxTokens = c.cfg.MaxOutput
+		q.MaxTokens = c.cfg.MaxOutput //nolint:staticcheck // for servers that know no other name
 	} else {
 		q.MaxCompletionTokens = c.cfg.MaxOutput
 	}

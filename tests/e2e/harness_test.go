@@ -223,15 +223,6 @@ func (r *rig) died(p *process) {
 	}
 }
 
-// passed waits until a failpoint was passed.
-func (r *rig) passed(name string) {
-	r.t.Helper()
-	r.eventually("the failpoint "+name+" is passed", func() bool {
-		b, err := os.ReadFile(r.points)
-		return err == nil && bytes.Contains(b, []byte(name+" "))
-	})
-}
-
 func (r *rig) eventually(what string, ok func() bool) {
 	r.t.Helper()
 	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
