@@ -86,6 +86,7 @@ type setting struct {
 	timeout  string // of the refund tool
 	address  string // of another Temporal server
 	heart    string // heartbeat time-outs
+	tools    string // that the agent may use, as a YAML list
 	toolsYML string // further YAML of tools, indented by two
 }
 
@@ -165,10 +166,11 @@ agents:
   support:
     instructions: You refund orders.
     model: scripted
-    tools: [lookup_order, refund]
+    tools: %s
 %s
 `, r.dir, r.queue, or(s.heart, "2s"), r.model.URL(), or(s.heart, "2s"), payURL,
-		or(s.refund, "idempotent"), or(s.timeout, "5s"), payURL, s.toolsYML, s.agent)
+		or(s.refund, "idempotent"), or(s.timeout, "5s"), payURL, s.toolsYML,
+		or(s.tools, "[lookup_order, refund]"), s.agent)
 	if err := os.WriteFile(filepath.Join(r.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
