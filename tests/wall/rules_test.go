@@ -29,6 +29,8 @@ var storeys = map[string]int{
 	"transcript":   3,
 	"versioning":   3,
 
+	"versioning/replay": 4,
+
 	"workflows":  4,
 	"activities": 4,
 

@@ -1,0 +1,339 @@
+package histories
+
+import (
+	"bytes"
+	"context"
+	"fmt"
+	"net/http/httptest"
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"sync"
+	"syscall"
+	"testing"
+	"time"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/client"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/modeltest"
+	"github.com/holdfast-run/holdfast/internal/payments"
+)
+
+const (
+	patience = 100 * time.Second
+	// apiKey is what the worker shows the scripted model; no history may hold it.
+	apiKey = "key-that-no-history-may-hold"
+)
+
+// A stage is where a scene is played: a task queue, workers and an outside world of its own.
+type stage struct {
+	t      *testing.T
+	scene  scene
+	dir    string
+	binary string
+	addr   string
+	client client.Client
+	model  *modeltest.Server
+	said   *lockedBuffer
+}
+
+func newStage(t *testing.T, sc scene, binary, addr string) *stage {
+	t.Helper()
+	s := &stage{t: t, scene: sc, dir: t.TempDir(), binary: binary, addr: addr, said: &lockedBuffer{}}
+	var err error
+	s.client, err = client.Dial(client.Options{HostPort: addr, Logger: silent{}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.client.Close)
+	s.model = modeltest.ForTest(t, modeltest.Config{Func: sc.model})
+	sc.pay.Path = filepath.Join(s.dir, "books")
+	sc.pay.Orders = []payments.Order{{ID: "42", Item: "kettle", Status: "delivered", Total: 1990}}
+	pay, err := payments.New(sc.pay)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(pay)
+	t.Cleanup(func() { web.Close(); pay.Close() })
+	s.configure(web.URL)
+	t.Cleanup(func() {
+		if t.Failed() {
+			t.Logf("workers said:\n%s", s.said.String())
+		}
+	})
+	return s
+}
+
+func (s *stage) configure(payURL string) {
+	s.t.Helper()
+	class := s.scene.refund
+	if class == "" {
+		class = "idempotent"
+	}
+	yaml := fmt.Sprintf(`serial: 1
+store: {url: "file://%s/store"}
+worker: {task_queue: %q, tool_heartbeat: 2s, stop_timeout: 2s, sticky_timeout: 1s}
+models:
+  scripted:
+    base_url: %q
+    key: env:RECORDED_KEY
+    timeouts: {heartbeat: 2s, attempt: 90s, call: 2m}
+    prices: {input: 1, output: 4}
+tools:
+  lookup_order:
+    description: Looks an order up.
+    effect: read
+    timeout: 5s
+    parameters: {type: object, properties: {id: {type: string}}, required: [id], additionalProperties: false}
+    http: {method: GET, url: "%s/orders/{id}"}
+  refund:
+    description: Refunds an order.
+    effect: %s
+    timeout: 5s
+    parameters:
+      type: object
+      properties: {order: {type: string}, amount: {type: string}}
+      required: [order, amount]
+      additionalProperties: false
+    http: {method: POST, url: "%s/refunds"}
+agents:
+  support:
+    instructions: You refund orders.
+    model: scripted
+    tools: [lookup_order, refund]
+%s
+`, s.dir, s.queue(), s.model.URL(), payURL, class, payURL, s.scene.agent)
+	if err := os.WriteFile(filepath.Join(s.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) queue() string { return "histories-" + s.scene.session }
+
+// work starts a worker and returns a channel that closes when it is dead.
+func (s *stage) work(failpoints string) <-chan struct{} {
+	s.t.Helper()
+	cmd := exec.Command(s.binary, "worker", "--config", filepath.Join(s.dir, "holdfast.yaml"))
+	cmd.Dir = s.dir
+	cmd.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+s.addr, "TEMPORAL_NAMESPACE=default",
+		"HOLDFAST_FAILPOINT="+failpoints, "RECORDED_KEY="+apiKey)
+	cmd.Stdout, cmd.Stderr = s.said, s.said
+	if err := cmd.Start(); err != nil {
+		s.t.Fatal(err)
+	}
+	dead := make(chan struct{})
+	go func() { _ = cmd.Wait(); close(dead) }()
+	s.t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGKILL); <-dead })
+	return dead
+}
+
+// perform plays the scene to its end: the session is closed.
+func (s *stage) perform() {
+	s.t.Helper()
+	if s.scene.dies == "" {
+		s.work("")
+	} else {
+		dead := s.work(s.scene.dies + ":1=kill")
+		go func() {
+			<-dead
+			if s.t.Context().Err() == nil {
+				s.work("")
+			}
+		}()
+	}
+	s.scene.play(s)
+	s.over(s.id(0))
+}
+
+// id returns the workflow id of a turn, or of the session for 0.
+func (s *stage) id(turn int) string {
+	if turn == 0 {
+		return s.scene.session
+	}
+	return agent.TurnID(s.scene.session, turn)
+}
+
+// send gives the session its n-th message, starting it if need be.
+func (s *stage) send(n int) { s.deliver(n, false) }
+
+// steer gives the running turn a message.
+func (s *stage) steer(n int) { s.deliver(n, true) }
+
+func (s *stage) deliver(n int, now bool) {
+	s.t.Helper()
+	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
+	defer cancel()
+	name := "support"
+	if s.scene.session == "nobody" {
+		name = "nobody"
+	}
+	m := agent.Message{ID: fmt.Sprintf("message-%d", n), Text: fmt.Sprintf("Message %d: refund order 42.", n), From: "user", Now: now}
+	start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
+		ID: s.scene.session, TaskQueue: s.queue(), WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
+	}, agent.WorkflowSession, agent.SessionInput{Agent: name, Tenant: "acme"})
+	h, err := s.client.UpdateWithStartWorkflow(ctx, client.UpdateWithStartWorkflowOptions{
+		StartWorkflowOperation: start,
+		UpdateOptions: client.UpdateWorkflowOptions{
+			WorkflowID: s.scene.session, UpdateName: agent.UpdateSend, UpdateID: m.ID, Args: []any{m},
+			WaitForStage: client.WorkflowUpdateStageCompleted,
+		},
+	})
+	if err == nil {
+		err = h.Get(ctx, nil)
+	}
+	if err != nil {
+		s.t.Fatalf("message %d: %v", n, err)
+	}
+}
+
+// turn sends a message and waits for the end of its turn.
+func (s *stage) turn(n int) {
+	s.t.Helper()
+	s.send(n)
+	s.ended(n)
+}
+
+// ended waits until a turn is over and the session knows.
+func (s *stage) ended(n int) {
+	s.t.Helper()
+	s.over(s.id(n))
+	s.eventually("the session has taken over the turn", func() bool {
+		v, err := query[agent.SessionView](s, s.id(0), agent.QuerySession)
+		return err == nil && v.Running != n
+	})
+}
+
+// over waits until a workflow is closed, whatever its end.
+func (s *stage) over(id string) {
+	s.t.Helper()
+	s.eventually(id+" is over", func() bool {
+		d, err := s.client.DescribeWorkflow(s.t.Context(), id, "")
+		return err == nil && d.Status != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING && d.Status != enumspb.WORKFLOW_EXECUTION_STATUS_CONTINUED_AS_NEW
+	})
+}
+
+// asked waits until the model server has had n requests.
+func (s *stage) asked(n int) {
+	s.t.Helper()
+	s.eventually("the model is asked", func() bool { return s.model.Count() >= n })
+}
+
+// waits until the turn waits for a person.
+func (s *stage) waits(n int) {
+	s.t.Helper()
+	s.eventually("the turn waits", func() bool {
+		v, err := query[agent.TurnView](s, s.id(n), agent.QueryTurn)
+		return err == nil && v.Status == agent.StatusWaiting
+	})
+}
+
+// refuses waits until the session has refused to close.
+func (s *stage) refuses() {
+	s.t.Helper()
+	s.eventually("the session refuses to close", func() bool {
+		v, err := query[agent.SessionView](s, s.id(0), agent.QuerySession)
+		return err == nil && v.Refused != ""
+	})
+}
+
+func (s *stage) close(acceptUncertain bool) {
+	s.t.Helper()
+	s.signal(s.id(0), agent.SignalClose, agent.Close{AcceptUncertain: acceptUncertain, From: "user"})
+}
+
+func (s *stage) signal(id, name string, arg any) {
+	s.t.Helper()
+	if err := s.client.SignalWorkflow(s.t.Context(), id, "", name, arg); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// cancel is Temporal's Cancel button.
+func (s *stage) cancel(id string) {
+	s.t.Helper()
+	if err := s.client.CancelWorkflow(s.t.Context(), id, ""); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+func (s *stage) terminate(id string) {
+	s.t.Helper()
+	if err := s.client.TerminateWorkflow(s.t.Context(), id, "", "recorded"); err != nil {
+		s.t.Fatal(err)
+	}
+}
+
+// runs returns the histories of a workflow's runs, first to last.
+func (s *stage) runs(id string) []*historypb.History {
+	s.t.Helper()
+	var out []*historypb.History
+	run := s.fetch(id, "").GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
+	for run != "" {
+		h := s.fetch(id, run)
+		out = append(out, h)
+		last := h.GetEvents()[len(h.GetEvents())-1]
+		run = last.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
+	}
+	return out
+}
+
+func (s *stage) fetch(id, run string) *historypb.History {
+	s.t.Helper()
+	h := &historypb.History{}
+	it := s.client.GetWorkflowHistory(s.t.Context(), id, run, false, enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT)
+	for it.HasNext() {
+		e, err := it.Next()
+		if err != nil {
+			s.t.Fatal(err)
+		}
+		h.Events = append(h.Events, e)
+	}
+	return h
+}
+
+func (s *stage) eventually(what string, ok func() bool) {
+	s.t.Helper()
+	for deadline := time.Now().Add(patience); !ok(); time.Sleep(20 * time.Millisecond) {
+		if time.Now().After(deadline) {
+			s.t.Fatalf("waited in vain until %s", what)
+		}
+	}
+}
+
+func query[V any](s *stage, id, name string) (v V, err error) {
+	ctx, cancel := context.WithTimeout(s.t.Context(), 10*time.Second)
+	defer cancel()
+	q, err := s.client.QueryWorkflow(ctx, id, "", name)
+	if err != nil {
+		return v, err
+	}
+	return v, q.Get(&v)
+}
+
+type lockedBuffer struct {
+	mu sync.Mutex
+	b  bytes.Buffer
+}
+
+func (l *lockedBuffer) Write(p []byte) (int, error) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return l.b.Write(p)
+}
+
+func (l *lockedBuffer) String() string {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	return strings.ToValidUTF8(l.b.String(), "?")
+}
+
+type silent struct{}
+
+func (silent) Debug(string, ...any) {}
+func (silent) Info(string, ...any)  {}
+func (silent) Warn(string, ...any)  {}
+func (silent) Error(string, ...any) {}

@@ -1,0 +1,135 @@
+package replay
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+
+	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
+)
+
+// compare holds what the code asked for against history. When Temporal's replay has stopped the code half way,
+// what is missing afterwards follows from that and is not told.
+func compare(h *historypb.History, w *watch, stopped bool) []Difference {
+	var out []Difference
+	past := recorded(h)
+	for _, k := range []kind{kindActivity, kindLocal, kindTimer, kindChild, kindSignal, kindAttributes} {
+		out = append(out, commands(past[k], w.asked[k], stopped)...)
+	}
+	out = append(out, updates(h, w)...)
+	if !stopped {
+		out = append(out, changes(h, w)...)
+		out = append(out, ends(h, w)...)
+	}
+	slices.SortStableFunc(out, func(a, b Difference) int { return int(a.Event - b.Event) })
+	return out
+}
+
+// commands compares those of one kind in order. What the code asked for and cancelled before Temporal heard of
+// it has no counterpart.
+func commands(past, now []command, stopped bool) []Difference {
+	var out []Difference
+	for len(past) > 0 && len(now) > 0 {
+		switch {
+		case past[0].same(now[0]):
+			past, now = past[1:], now[1:]
+		case len(now) > len(past) && now[0].dropped():
+			now = now[1:]
+		default:
+			out = append(out, unequal(past[0], now[0])...)
+			past, now = past[1:], now[1:]
+		}
+	}
+	if stopped {
+		return out
+	}
+	for _, c := range past {
+		out = append(out, Difference{Event: c.event, What: c.title(), Recorded: c.String(), Now: "nothing"})
+	}
+	for _, c := range now {
+		if !c.dropped() {
+			out = append(out, Difference{What: c.title(), Recorded: "nothing", Now: c.String()})
+		}
+	}
+	return out
+}
+
+// String returns all of a command in a line.
+func (c command) String() string {
+	var parts []string
+	for _, f := range c.fields {
+		parts = append(parts, f.name+" "+f.value)
+	}
+	return strings.Join(parts, ", ")
+}
+
+func unequal(past, now command) []Difference {
+	var out []Difference
+	for i, f := range past.fields {
+		if f != now.fields[i] {
+			out = append(out, differ(past.event, past.title()+": "+f.name, f.value, now.fields[i].value))
+		}
+	}
+	return out
+}
+
+// updates compares the answers that updates gave.
+func updates(h *historypb.History, w *watch) []Difference {
+	var out []Difference
+	for _, e := range h.GetEvents() {
+		if e.GetEventType() != enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED {
+			continue
+		}
+		a := e.GetWorkflowExecutionUpdateCompletedEventAttributes()
+		now, answered := w.updates[a.GetMeta().GetUpdateId()]
+		if !answered {
+			continue // Temporal's replay says so
+		}
+		past := ending{how: endCompleted, with: payloads(a.GetOutcome().GetSuccess())}
+		if f := a.GetOutcome().GetFailure(); f != nil {
+			past.how, past.with = endFailed, failure(f)
+		}
+		out = append(out, unequalEnds(e.GetEventId(), fmt.Sprintf("update %q", a.GetMeta().GetUpdateId()), past, now)...)
+	}
+	return out
+}
+
+// changes wants the code to know each change id that history carries: one that it never asks for reads as the
+// oldest code under its new name.
+func changes(h *historypb.History, w *watch) []Difference {
+	past := versions(h)
+	var out []Difference
+	for _, event := range keys(past) {
+		if id := past[event]; !w.changes[id] {
+			out = append(out, Difference{
+				Event: event, What: "change id", Recorded: id,
+				Now: "nothing asks for it; a change id is never renamed or removed while runs carry it",
+			})
+		}
+	}
+	return out
+}
+
+func ends(h *historypb.History, w *watch) []Difference {
+	past, ended := recordedEnd(h)
+	switch {
+	case ended && w.end == nil:
+		return []Difference{{Event: past.event, What: "end of the run", Recorded: past.how, Now: "the run goes on"}}
+	case !ended && w.end != nil:
+		return []Difference{{Event: past.event, What: "end of the run", Recorded: "the run goes on", Now: w.end.how}}
+	case !ended:
+		return nil
+	}
+	return unequalEnds(past.event, "end of the run", past, *w.end)
+}
+
+func unequalEnds(event int64, what string, past, now ending) []Difference {
+	switch {
+	case past.how != now.how:
+		return []Difference{{Event: event, What: what, Recorded: past.how, Now: now.how + " " + clip(now.with, 0)}}
+	case past.with != now.with:
+		return []Difference{differ(event, what+": "+past.how, past.with, now.with)}
+	}
+	return nil
+}

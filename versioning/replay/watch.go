@@ -1,0 +1,147 @@
+package replay
+
+import (
+	"encoding/json"
+	"strconv"
+	"time"
+
+	"go.temporal.io/sdk/converter"
+	"go.temporal.io/sdk/interceptor"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/workflow"
+)
+
+// A watch notes what the code asks for during one replay. The SDK runs one coroutine of a workflow at a time,
+// so nothing here is locked; it is read when the replay is over.
+type watch struct {
+	interceptor.WorkerInterceptorBase
+	dc      converter.DataConverter
+	asked   map[kind][]command
+	changes map[string]bool   // change ids that were asked for
+	updates map[string]ending // by update id
+	end     *ending
+}
+
+func newWatch() *watch {
+	return &watch{
+		dc: converter.GetDefaultDataConverter(), asked: map[kind][]command{},
+		changes: map[string]bool{}, updates: map[string]ending{},
+	}
+}
+
+// InterceptWorkflow is called once in a replay.
+func (w *watch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
+	return &inbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, w}
+}
+
+func (w *watch) note(ctx workflow.Context, c command) {
+	c.dropped = func() bool { return ctx.Err() != nil }
+	w.asked[c.kind] = append(w.asked[c.kind], c)
+}
+
+type inbound struct {
+	interceptor.WorkflowInboundInterceptorBase
+	w *watch
+}
+
+func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	return i.Next.Init(&outbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}, i.w})
+}
+
+func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	result, err := i.Next.ExecuteWorkflow(ctx, in)
+	end := endOf(result, err, i.w.dc)
+	i.w.end = &end
+	return result, err
+}
+
+func (i *inbound) ExecuteUpdate(ctx workflow.Context, in *interceptor.UpdateInput) (any, error) {
+	result, err := i.Next.ExecuteUpdate(ctx, in)
+	i.w.updates[workflow.GetCurrentUpdateInfo(ctx).ID] = endOf(result, err, i.w.dc)
+	return result, err
+}
+
+// outbound sees each request on its way from the code to the SDK.
+type outbound struct {
+	interceptor.WorkflowOutboundInterceptorBase
+	w *watch
+}
+
+func (o *outbound) ExecuteActivity(ctx workflow.Context, typ string, args ...any) workflow.Future {
+	o.w.note(ctx, activity(typ, encode(o.w.dc, args...)))
+	return o.Next.ExecuteActivity(ctx, typ, args...)
+}
+
+func (o *outbound) ExecuteLocalActivity(ctx workflow.Context, typ string, args ...any) workflow.Future {
+	o.w.note(ctx, local(typ))
+	return o.Next.ExecuteLocalActivity(ctx, typ, args...)
+}
+
+func (o *outbound) ExecuteChildWorkflow(ctx workflow.Context, typ string, args ...any) workflow.ChildWorkflowFuture {
+	opts := workflow.GetChildWorkflowOptions(ctx)
+	o.w.note(ctx, child(opts.WorkflowID, typ, encode(o.w.dc, args...), typed(opts.TypedSearchAttributes)))
+	return o.Next.ExecuteChildWorkflow(ctx, typ, args...)
+}
+
+func (o *outbound) SignalExternalWorkflow(ctx workflow.Context, id, run, name string, arg any) workflow.Future {
+	o.w.note(ctx, signal(id, name, encode(o.w.dc, arg)))
+	return o.Next.SignalExternalWorkflow(ctx, id, run, name, arg)
+}
+
+func (o *outbound) SignalChildWorkflow(ctx workflow.Context, id, name string, arg any) workflow.Future {
+	o.w.note(ctx, signal(id, name, encode(o.w.dc, arg)))
+	return o.Next.SignalChildWorkflow(ctx, id, name, arg)
+}
+
+func (o *outbound) UpsertTypedSearchAttributes(ctx workflow.Context, updates ...temporal.SearchAttributeUpdate) error {
+	o.w.note(ctx, attributes(typed(temporal.NewSearchAttributes(updates...))))
+	return o.Next.UpsertTypedSearchAttributes(ctx, updates...)
+}
+
+func (o *outbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {
+	o.timer(ctx, d)
+	return o.Next.NewTimer(ctx, d)
+}
+
+func (o *outbound) NewTimerWithOptions(ctx workflow.Context, d time.Duration, opts workflow.TimerOptions) workflow.Future {
+	o.timer(ctx, d)
+	return o.Next.NewTimerWithOptions(ctx, d, opts)
+}
+
+func (o *outbound) Sleep(ctx workflow.Context, d time.Duration) error {
+	o.timer(ctx, d)
+	return o.Next.Sleep(ctx, d)
+}
+
+func (o *outbound) AwaitWithTimeout(ctx workflow.Context, d time.Duration, ready func() bool) (bool, error) {
+	o.timer(ctx, d)
+	return o.Next.AwaitWithTimeout(ctx, d, ready)
+}
+
+// timer notes one that will leave an event: no time at all leaves none.
+func (o *outbound) timer(ctx workflow.Context, d time.Duration) {
+	if d > 0 {
+		o.w.note(ctx, timer(d))
+	}
+}
+
+func (o *outbound) GetVersion(ctx workflow.Context, id string, oldest, newest workflow.Version) workflow.Version {
+	o.w.changes[id] = true
+	return o.Next.GetVersion(ctx, id, oldest, newest)
+}
+
+// typed returns search attributes in the form of [indexed]. The order of the map decides nothing: encoding/json
+// writes keys in their order.
+//
+//workflowcheck:ignore
+func typed(a temporal.SearchAttributes) string {
+	values := map[string]any{}
+	for key, value := range a.GetUntypedValues() {
+		values[key.GetName()] = value
+	}
+	b, err := json.Marshal(values)
+	if err != nil {
+		return strconv.Quote(err.Error())
+	}
+	return string(b)
+}
