@@ -24,7 +24,7 @@ func (c *Config) problemsAt() *decoder {
 // extras are what a snapshot is made of besides the file.
 type extras struct {
 	own    []tool.Tool // the program's tools
-	refuse []string    // addresses that no HTTP tool may reach by a name: Temporal's
+	refuse []string    // addresses that no tool may reach by a name: Temporal's
 }
 
 // assemble makes what the activities work with. Problems have the place in the file that they come from.
@@ -118,7 +118,7 @@ func (t Tool) mcpConfig(name string) tool.MCPConfig {
 	m := t.MCP
 	c := tool.MCPConfig{
 		Name: name, Command: m.Command, URL: m.URL, Trusted: t.Trusted, ListTimeout: t.ListTimeout,
-		MaxResult: m.MaxResult, Concurrency: m.Concurrency, Tools: map[string]tool.Declaration{},
+		AllowPrivate: m.AllowPrivate, MaxResult: m.MaxResult, Concurrency: m.Concurrency, Tools: map[string]tool.Declaration{},
 	}
 	c.Headers, c.HeaderRefs = revealed(m.Headers)
 	for _, key := range sortedKeys(m.Env) {

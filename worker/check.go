@@ -27,7 +27,7 @@ func (c *Config) Check(ctx context.Context, own ...tool.Tool) (*Report, error) {
 	c.checkTheStore(ctx, r)
 	f := newFleet(slog.New(slog.DiscardHandler))
 	defer f.stop()
-	ships, problems := f.start(ctx, c)
+	ships, problems := f.start(ctx, c, nil)
 	f.keep(ships)
 	r.Problems = append(r.Problems, problems...)
 	s, err := c.assemble(extras{own: own}, byName(ships))

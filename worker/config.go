@@ -97,6 +97,8 @@ type MCP struct {
 	Env     map[string]Value // all that the process gets besides PATH
 	URL     string
 	Headers map[string]Value
+	// AllowPrivate lets a name resolve to a private address, as with an HTTP tool.
+	AllowPrivate bool
 	// MaxResult bounds in bytes what one call may give back; 0 is the tool package's default.
 	MaxResult int64
 	// Concurrency bounds the calls that run at once; 0 is the tool package's default.

@@ -47,8 +47,8 @@ func part(c tool.MCPConfig) agent.Digest {
 
 // start connects the servers of c that do not run yet, all at the same time, and returns all of them
 // together with the problems of those that did not start. They join the fleet with [fleet.keep], or are
-// closed by [fleet.drop].
-func (f *fleet) start(ctx context.Context, c *Config) (map[string]ship, []Problem) {
+// closed by [fleet.drop]. refuse are addresses that no server may have.
+func (f *fleet) start(ctx context.Context, c *Config, refuse []string) (map[string]ship, []Problem) {
 	f.mu.Lock()
 	now := f.running
 	f.mu.Unlock()
@@ -63,6 +63,7 @@ func (f *fleet) start(ctx context.Context, c *Config) (map[string]ship, []Proble
 			continue
 		}
 		cfg := c.Tools[name].mcpConfig(name)
+		cfg.Refuse = refuse
 		p := part(cfg)
 		if s, ok := now[name]; ok && s.part == p {
 			mu.Lock()

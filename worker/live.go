@@ -53,7 +53,7 @@ func (l *live) mask() *secret.Mask {
 
 // begin puts the first configuration in force: everything in it must work.
 func (l *live) begin(ctx context.Context, c *Config) error {
-	ships, problems := l.fleet.start(ctx, c)
+	ships, problems := l.fleet.start(ctx, c, l.extras.refuse)
 	if len(problems) > 0 {
 		l.fleet.drop(ships)
 		return &ConfigError{problems}
@@ -123,7 +123,7 @@ func (l *live) replace(ctx context.Context, old, next *Config) error {
 	if changed && next.Serial <= old.Serial {
 		return errSerial
 	}
-	ships, problems := l.fleet.start(ctx, next)
+	ships, problems := l.fleet.start(ctx, next, l.extras.refuse)
 	if len(problems) > 0 {
 		l.fleet.drop(ships)
 		return &ConfigError{problems}

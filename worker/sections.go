@@ -120,12 +120,13 @@ func (d *decoder) http(v value) *HTTP {
 func (d *decoder) mcp(v value) *MCP {
 	m := &MCP{}
 	d.object(v, fields{
-		"command":     d.textsInto(&m.Command),
-		"env":         d.valuesInto(&m.Env),
-		"url":         d.textInto(&m.URL),
-		"headers":     d.valuesInto(&m.Headers),
-		"max_result":  d.sizeInto(&m.MaxResult),
-		"concurrency": d.intInto(&m.Concurrency),
+		"command":       d.textsInto(&m.Command),
+		"env":           d.valuesInto(&m.Env),
+		"url":           d.textInto(&m.URL),
+		"headers":       d.valuesInto(&m.Headers),
+		"allow_private": d.boolInto(&m.AllowPrivate),
+		"max_result":    d.sizeInto(&m.MaxResult),
+		"concurrency":   d.intInto(&m.Concurrency),
 	})
 	return m
 }
