@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"strings"
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -65,8 +66,13 @@ func quietScenes() []scene {
 			},
 		},
 		{
-			session: "steered", kinds: map[string]int{"turn-steered": 1, "session-steered": 0}, model: slowly("Done.", 2),
+			session: "steered", kinds: map[string]int{"turn-steered": 1, "session-steered": 0}, model: slowRead,
 			play: func(s *stage) { s.send(1); s.asked(1); s.steer(2); s.ended(1); s.close(false) },
+		},
+		{
+			// The answer ends the turn before it could take the message: the session gets it back.
+			session: "late", kinds: map[string]int{"turn-steered-too-late": 1, "session-takes-back-steering": 0}, model: slowly("Done.", 2),
+			play: func(s *stage) { s.send(1); s.asked(1); s.steer(2); s.ended(1); s.ended(2); s.close(false) },
 		},
 		{
 			session: "queued", kinds: map[string]int{"session-drops-queued": 0}, model: slowly("Done.", 1),
@@ -213,6 +219,14 @@ func slowly(text string, seconds float64) modeltest.Func {
 	return func(modeltest.Request) modeltest.Step { return modeltest.Say(text).Slow(seconds) }
 }
 
+// slowRead takes its time to ask for a read.
+func slowRead(r modeltest.Request) modeltest.Step {
+	if len(r.Messages) > 2 {
+		return modeltest.Say("As you say.")
+	}
+	return modeltest.Want(modeltest.Call{ID: "call_a", Name: "lookup_order", Args: `{"id":"42"}`}).Slow(2)
+}
+
 // refunds looks an order up, refunds it, and says so.
 func refunds(r modeltest.Request) modeltest.Step {
 	switch len(r.Results()) {
@@ -243,15 +257,15 @@ func manyReads(r modeltest.Request) modeltest.Step {
 	return modeltest.Want(calls...)
 }
 
-// stammers says nothing, then half of it, then all.
+// stammers says nothing, then half of it, then all, as it is told.
 func stammers(r modeltest.Request) modeltest.Step {
-	switch len(r.Messages) {
-	case 2: // instructions and the message
-		return modeltest.Say("")
-	case 3, 4:
-		s := modeltest.Say("Order 42 is")
-		s.Finish = "length"
-		return s
+	switch told := r.User(); {
+	case strings.Contains(told, "cut off"):
+		return modeltest.Say("Order 42 is refunded.")
+	case strings.Contains(told, "empty"):
+		half := modeltest.Say("Order 42 is")
+		half.Finish = "length"
+		return half
 	}
-	return modeltest.Say("Order 42 is refunded.")
+	return modeltest.Say("")
 }
