@@ -57,7 +57,7 @@ func matrix(o options) []cell {
 		add(100, 1, 1, 2, kib, 16*kib)
 		add(1, 50, 100, 2, kib)
 		add(5, 50, 50, 2, kib, 16*kib)
-		add(20, 50, 50, 1, kib)
+		add(20, 50, 50, 2, kib)
 	}
 	all = append(all, cell{job: job{20, kib}, At: 1, Turns: 2, Reps: max(1, all[0].Reps), Reads: true})
 	var some []cell

@@ -108,16 +108,19 @@ func (m measured) line(w io.Writer, v variant, one row) {
 			worker = fmt.Sprintf("(ended at step %d)", naive.Reached)
 		}
 	}
-	fmt.Fprintf(w, "| %s | %s | %.0f | %.1f | %s | %.2f | %s | %.0f | %s | %.0f | %s | %d | %d | %.0f |\n",
-		m.cell, v, one.Latency, one.Step, step, one.Throughput, through, one.WorkerCPU, worker, one.ServerCPU, server,
+	fmt.Fprintf(w, "| %s | %s | %s | %.1f | %s | %s | %s | %.0f | %s | %.0f | %s | %d | %d | %.0f |\n",
+		m.cell, v, figure("%.0f", one.Latency), one.Step, step, figure("%.2f", one.Throughput), through, one.WorkerCPU, worker, one.ServerCPU, server,
 		one.PerStep.Events, one.PerStep.Bytes, one.Requests)
 }
 
-func times(f float64) string {
+func times(f float64) string { return figure("%.2f", f) }
+
+// figure is empty for what there is none of: a turn that the server ended has no latency.
+func figure(format string, f float64) string {
 	if f == 0 {
 		return ""
 	}
-	return fmt.Sprintf("%.2f", f)
+	return fmt.Sprintf(format, f)
 }
 
 // counts prints what does not depend on the machine.
