@@ -3,7 +3,7 @@ package main
 
 import (
 	"context"
-	"fmt"
+	"log"
 	"os"
 	"strings"
 
@@ -12,25 +12,19 @@ import (
 	"github.com/holdfast-run/holdfast/tool"
 )
 
-type countInput struct {
+type input struct {
 	Text string `json:"text" jsonschema:"the text to count in"`
 }
 
-type countOutput struct {
-	Words int `json:"words"`
-}
-
-func count(_ context.Context, _ tool.Call, in countInput) (countOutput, error) {
-	return countOutput{Words: len(strings.Fields(in.Text))}, nil
+func count(_ context.Context, _ tool.Call, in input) (int, error) {
+	return len(strings.Fields(in.Text)), nil
 }
 
 func main() {
-	words, err := tool.New(tool.Spec{
-		Name: "count_words", Description: "Count the words of a text.", Class: agent.ClassRead,
-	}, count)
+	spec := tool.Spec{Name: "count_words", Description: "Count the words of a text.", Class: agent.ClassRead}
+	words, err := tool.New(spec, count)
 	if err != nil {
-		fmt.Fprintln(os.Stderr, err)
-		os.Exit(1)
+		log.Fatal(err)
 	}
 	os.Exit(starter.Main(os.Args[1:], os.Stdin, os.Stdout, os.Stderr, words))
 }
