@@ -72,7 +72,14 @@ func quietScenes() []scene {
 		{
 			// The answer ends the turn before it could take the message: the session gets it back.
 			session: "late", kinds: map[string]int{"turn-steered-too-late": 1, "session-takes-back-steering": 0}, model: slowly("Done.", 2),
-			play: func(s *stage) { s.send(1); s.asked(1); s.steer(2); s.ended(1); s.ended(2); s.close(false) },
+			play: func(s *stage) {
+				s.send(1)
+				s.asked(1)
+				s.steer(2)
+				s.ended(1)
+				s.ended(2)
+				s.close(false)
+			},
 		},
 		{
 			session: "queued", kinds: map[string]int{"session-drops-queued": 0}, model: slowly("Done.", 1),

@@ -30,7 +30,10 @@ const (
 // A command is one thing that a run asked Temporal for, reduced to what is compared. It is made from an event
 // or from what the code asks for now, and looks the same either way.
 type command struct {
-	event  int64 // 0 when the code asks for it now
+	event int64 // 0 when the code asks for it now
+	// task is the started event of the workflow task in which it was asked for. A local activity has
+	// none: its marker may come a task later.
+	task   int64
 	kind   kind
 	fields []field
 	// dropped says whether the code has cancelled it, perhaps before Temporal heard of it: then it left
@@ -50,22 +53,37 @@ func (c command) same(d command) bool {
 	return true
 }
 
-// title names the command for a person: "activity tool".
+// title names the command for a person: "activity tool". The first field is its name, where it has one.
 func (c command) title() string {
-	for _, f := range c.fields {
-		if f.name == "type" || f.name == "id" || f.name == "name" {
-			return string(c.kind) + " " + f.value
-		}
+	switch f := c.fields[0]; f.name {
+	case "type", "id", "name":
+		return string(c.kind) + " " + f.value
 	}
 	return string(c.kind)
+}
+
+// String returns all of a command in a line.
+func (c command) String() string {
+	parts := make([]string, 0, len(c.fields))
+	for _, f := range c.fields {
+		parts = append(parts, f.name+" "+f.value)
+	}
+	return string(c.kind) + " (" + strings.Join(parts, ", ") + ")"
 }
 
 // recorded returns the commands that history holds, by kind. Markers of change numbers are apart.
 func recorded(h *historypb.History) map[kind][]command {
 	out := map[kind][]command{}
+	var task int64
 	for _, e := range h.GetEvents() {
+		if a := e.GetWorkflowTaskCompletedEventAttributes(); a != nil {
+			task = a.GetStartedEventId() // what the code asked for in it follows at once
+		}
 		if c, ok := fromEvent(e); ok {
 			c.event = e.GetEventId()
+			if c.kind != kindLocal {
+				c.task = task
+			}
 			out[c.kind] = append(out[c.kind], c)
 		}
 	}

@@ -1,74 +1,87 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
+	"math"
 	"slices"
-	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 )
 
 // compare holds what the code asked for against history. When Temporal's replay has stopped the code half way,
-// what is missing afterwards follows from that and is not told.
+// what it would have asked for later is not told as missing.
 func compare(h *historypb.History, w *watch, stopped bool) []Difference {
+	until := int64(math.MaxInt64)
+	if stopped {
+		until = w.last
+	}
 	var out []Difference
 	past := recorded(h)
 	for _, k := range []kind{kindActivity, kindLocal, kindTimer, kindChild, kindSignal, kindAttributes} {
-		out = append(out, commands(past[k], w.asked[k], stopped)...)
+		out = append(out, commands(past[k], w.asked[k], until)...)
 	}
 	out = append(out, updates(h, w)...)
 	if !stopped {
 		out = append(out, changes(h, w)...)
 		out = append(out, ends(h, w)...)
 	}
-	slices.SortStableFunc(out, func(a, b Difference) int { return int(a.Event - b.Event) })
+	slices.SortStableFunc(out, func(a, b Difference) int { return cmp.Compare(a.Event, b.Event) })
 	return out
 }
 
-// commands compares those of one kind in order. What the code asked for and cancelled before Temporal heard of
-// it has no counterpart.
-func commands(past, now []command, stopped bool) []Difference {
+// commands compares those of one kind in order, up to those of a workflow task. Where they part, the task says
+// which side has one too many. What the code asked for and cancelled before Temporal heard of it left no event.
+func commands(past, now []command, until int64) []Difference {
 	var out []Difference
 	for len(past) > 0 && len(now) > 0 {
+		p, n := past[0], now[0]
 		switch {
-		case past[0].same(now[0]):
+		case p.same(n):
 			past, now = past[1:], now[1:]
-		case len(now) > len(past) && now[0].dropped():
+		case n.dropped() && len(now) > len(past):
 			now = now[1:]
+		case n.task < p.task:
+			out, now = append(out, unheard(n)), now[1:]
+		case n.task > p.task:
+			out, past = append(out, unasked(p)), past[1:]
 		default:
-			out = append(out, unequal(past[0], now[0])...)
+			out = append(out, unequal(p, n)...)
 			past, now = past[1:], now[1:]
 		}
 	}
-	if stopped {
-		return out
-	}
 	for _, c := range past {
-		out = append(out, Difference{Event: c.event, What: c.title(), Recorded: c.String(), Now: "nothing"})
+		if c.task <= until {
+			out = append(out, unasked(c))
+		}
 	}
 	for _, c := range now {
 		if !c.dropped() {
-			out = append(out, Difference{What: c.title(), Recorded: "nothing", Now: c.String()})
+			out = append(out, unheard(c))
 		}
 	}
 	return out
 }
 
-// String returns all of a command in a line.
-func (c command) String() string {
-	var parts []string
-	for _, f := range c.fields {
-		parts = append(parts, f.name+" "+f.value)
-	}
-	return strings.Join(parts, ", ")
+// unasked is a command of history that the code does not issue.
+func unasked(c command) Difference {
+	return Difference{Event: c.event, What: c.title(), Recorded: c.String(), Now: nothing}
+}
+
+// unheard is a command of the code that history does not hold: it would stand behind the end of its task.
+func unheard(c command) Difference {
+	return Difference{Event: c.task + 1, What: c.title(), Recorded: nothing, Now: c.String()}
 }
 
 func unequal(past, now command) []Difference {
+	if past.title() != now.title() {
+		return []Difference{{Event: past.event, What: string(past.kind), Recorded: past.String(), Now: now.String()}}
+	}
 	var out []Difference
 	for i, f := range past.fields {
 		if f != now.fields[i] {
-			out = append(out, differ(past.event, past.title()+": "+f.name, f.value, now.fields[i].value))
+			out = append(out, differ(past.event, past.title()+": "+f.name, f.value, now.fields[i].value)...)
 		}
 	}
 	return out
@@ -127,9 +140,9 @@ func ends(h *historypb.History, w *watch) []Difference {
 func unequalEnds(event int64, what string, past, now ending) []Difference {
 	switch {
 	case past.how != now.how:
-		return []Difference{{Event: event, What: what, Recorded: past.how, Now: now.how + " " + clip(now.with, 0)}}
+		return []Difference{{Event: event, What: what, Recorded: past.how, Now: now.how + " " + now.with}}
 	case past.with != now.with:
-		return []Difference{differ(event, what+": "+past.how, past.with, now.with)}
+		return differ(event, what+": "+past.how, past.with, now.with)
 	}
 	return nil
 }

@@ -1,23 +1,28 @@
 package replay
 
 import (
-	"bytes"
 	"cmp"
 	"encoding/json"
+	"errors"
 	"fmt"
+	"io"
 	"maps"
 	"slices"
 	"strings"
 )
 
 const (
-	maxShown   = 20  // differences in an error's text; the rest is counted
-	maxClipped = 160 // bytes of a value in an error's text
+	maxShown    = 20   // differences in an error's text; the rest is counted
+	maxClipped  = 160  // bytes of a value in an error's text
+	maxTemporal = 2048 // bytes of Temporal's error there: it prints both commands whole
+	maxPaths    = 4    // differences of one value
+
+	nothing = "nothing"
 )
 
 // A Difference is one place where this build does something else than history holds.
 type Difference struct {
-	// Event is the event in history; 0 when history holds none.
+	// Event is the event in history, or the one behind which history lacks something.
 	Event int64
 	// What differs, such as "activity tool: input.args".
 	What string
@@ -26,11 +31,8 @@ type Difference struct {
 }
 
 func (d Difference) String() string {
-	where := "no event"
-	if d.Event > 0 {
-		where = fmt.Sprintf("event %d", d.Event)
-	}
-	return fmt.Sprintf("%s, %s: history has %s, this build has %s", where, d.What, clip(d.Recorded, 0), clip(d.Now, 0))
+	return fmt.Sprintf("event %d, %s: history has %s, this build has %s",
+		d.Event, d.What, clip(d.Recorded, maxClipped), clip(d.Now, maxClipped))
 }
 
 // A Mismatch says where a history and this build part.
@@ -47,7 +49,7 @@ func (m *Mismatch) Error() string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "%s %q, run %s, does not replay with this build; put the change under a number of package versioning", m.Type, m.Workflow, m.Run)
 	if m.Temporal != nil {
-		fmt.Fprintf(&b, "\n\t%s", clip(m.Temporal.Error(), 4*maxClipped))
+		fmt.Fprintf(&b, "\n\t%s", clip(m.Temporal.Error(), maxTemporal))
 	}
 	for _, d := range m.Differences[:min(len(m.Differences), maxShown)] {
 		fmt.Fprintf(&b, "\n\t%s", d)
@@ -61,12 +63,14 @@ func (m *Mismatch) Error() string {
 // Unwrap returns Temporal's error.
 func (m *Mismatch) Unwrap() error { return m.Temporal }
 
-// differ makes the difference of two values, at the first place where their JSON parts.
-func differ(event int64, what, past, now string) Difference {
+// differ returns where two values differ: the first few paths if both are JSON.
+func differ(event int64, what, past, now string) []Difference {
 	var a, b any
 	if decodeJSON(past, &a) && decodeJSON(now, &b) {
-		if path, x, y := firstDifference("", a, b); path != "" {
-			return Difference{Event: event, What: what + path, Recorded: x, Now: y}
+		var out []Difference
+		parts(&out, Difference{Event: event, What: what}, a, b)
+		if len(out) > 0 {
+			return out[:min(len(out), maxPaths)]
 		}
 	}
 	// Not JSON, or JSON that differs in layout only: show where the bytes part.
@@ -74,7 +78,7 @@ func differ(event int64, what, past, now string) Difference {
 	for i < min(len(past), len(now)) && past[i] == now[i] {
 		i++
 	}
-	return Difference{Event: event, What: what, Recorded: from(past, i), Now: from(now, i)}
+	return []Difference{{Event: event, What: what, Recorded: from(past, i), Now: from(now, i)}}
 }
 
 // from returns the text from a little before place i on.
@@ -85,44 +89,41 @@ func from(s string, i int) string {
 	return "…" + strings.ToValidUTF8(s[i-maxClipped/4:], "")
 }
 
+// decodeJSON reads text that is one JSON value, numbers exactly.
 func decodeJSON(s string, v any) bool {
-	d := json.NewDecoder(bytes.NewReader([]byte(s)))
+	d := json.NewDecoder(strings.NewReader(s))
 	d.UseNumber()
-	return d.Decode(v) == nil
+	return d.Decode(v) == nil && errors.Is(d.Decode(new(any)), io.EOF)
 }
 
-// firstDifference walks two values and returns the path to where they differ, or "".
-func firstDifference(path string, a, b any) (where, x, y string) {
-	switch a := a.(type) {
+// parts appends the places where two JSON values differ; at is the way to them.
+func parts(out *[]Difference, at Difference, a, b any) {
+	within := func(step string, a, b any) {
+		next := at
+		next.What += step
+		parts(out, next, a, b)
+	}
+	switch x := a.(type) {
 	case map[string]any:
-		if b, ok := b.(map[string]any); ok {
-			all := maps.Clone(a)
-			maps.Copy(all, b)
+		if y, ok := b.(map[string]any); ok {
+			all := maps.Clone(x)
+			maps.Copy(all, y)
 			for _, k := range keys(all) {
-				if where, x, y := firstDifference(path+"."+k, a[k], b[k]); where != "" {
-					return where, x, y
-				}
+				within("."+k, x[k], y[k])
 			}
-			return "", "", ""
+			return
 		}
 	case []any:
-		if b, ok := b.([]any); ok && len(a) == len(b) {
-			for i := range a {
-				if where, x, y := firstDifference(fmt.Sprintf("%s[%d]", path, i), a[i], b[i]); where != "" {
-					return where, x, y
-				}
+		if y, ok := b.([]any); ok && len(x) == len(y) {
+			for i := range x {
+				within(fmt.Sprintf("[%d]", i), x[i], y[i])
 			}
-			return "", "", ""
+			return
 		}
 	}
-	x, y = text(a), text(b)
-	if x == y {
-		return "", "", ""
+	if at.Recorded, at.Now = text(a), text(b); at.Recorded != at.Now {
+		*out = append(*out, at)
 	}
-	if path == "" {
-		path = "."
-	}
-	return path, x, y
 }
 
 func keys[K cmp.Ordered, V any](m map[K]V) []K {
@@ -131,7 +132,7 @@ func keys[K cmp.Ordered, V any](m map[K]V) []K {
 
 func text(v any) string {
 	if v == nil {
-		return "nothing"
+		return nothing
 	}
 	b, err := json.Marshal(v)
 	if err != nil {
@@ -140,11 +141,8 @@ func text(v any) string {
 	return string(b)
 }
 
-// clip shortens text to n bytes, 0 being [maxClipped].
+// clip shortens text to n bytes.
 func clip(s string, n int) string {
-	if n == 0 {
-		n = maxClipped
-	}
 	if len(s) <= n {
 		return s
 	}

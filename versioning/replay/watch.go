@@ -17,6 +17,7 @@ type watch struct {
 	interceptor.WorkerInterceptorBase
 	dc      converter.DataConverter
 	asked   map[kind][]command
+	last    int64             // the latest workflow task in which the code asked for something
 	changes map[string]bool   // change ids that were asked for
 	updates map[string]ending // by update id
 	end     *ending
@@ -36,6 +37,10 @@ func (w *watch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowI
 
 func (w *watch) note(ctx workflow.Context, c command) {
 	c.dropped = func() bool { return ctx.Err() != nil }
+	w.last = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+	if c.kind != kindLocal {
+		c.task = w.last
+	}
 	w.asked[c.kind] = append(w.asked[c.kind], c)
 }
 
