@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"time"
@@ -67,7 +68,7 @@ func (r *modelRun) troubled(err error) error {
 	if e.Type == agent.ErrBadAnswer {
 		p = r.note(func(p *Progress) { p.Bad++ })
 	}
-	left := orElse(r.model.Call, DefaultCall) - time.Since(p.Since)
+	left := cmp.Or(r.model.Call, DefaultCall) - time.Since(p.Since)
 	wait := pause(e.RetryAfter, p.Troubles)
 	switch {
 	case p.Bad >= badTries:

@@ -3,6 +3,7 @@ package activities
 import (
 	"context"
 	"fmt"
+	"slices"
 	"unicode/utf8"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -173,12 +174,7 @@ func (b *builder) result(e transcript.Entry, text string, most int) {
 }
 
 func (b *builder) isOpen(id string) bool {
-	for _, c := range b.open {
-		if c.ID == id {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(b.open, func(c transcript.Call) bool { return c.ID == id })
 }
 
 // user says something in the user's role, after the results of the open calls.

@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"cmp"
 	"context"
 	"encoding/json"
 	"errors"
@@ -41,9 +42,9 @@ func (a *Activities) Open(ctx context.Context, in agent.OpenInput) (agent.OpenRe
 	}
 	return agent.OpenResult{
 		Definition: digest, Model: def.Model, Limits: def.Limits,
-		Attempt:       agent.Duration(orElse(model.Attempt, DefaultAttempt)),
-		Heartbeat:     agent.Duration(orElse(model.Heartbeat, DefaultHeartbeat)),
-		ToolHeartbeat: agent.Duration(orElse(snap.ToolHeartbeat, DefaultHeartbeat)),
+		Attempt:       agent.Duration(cmp.Or(model.Attempt, DefaultAttempt)),
+		Heartbeat:     agent.Duration(cmp.Or(model.Heartbeat, DefaultHeartbeat)),
+		ToolHeartbeat: agent.Duration(cmp.Or(snap.ToolHeartbeat, DefaultHeartbeat)),
 		Store:         a.Store.ID(), Serial: snap.Serial, Entry: entry, Build: a.Build,
 	}, nil
 }
@@ -96,12 +97,4 @@ func (a *Activities) definition(ctx context.Context, s *Snapshot, scope agent.Sc
 		return def, s.final(agent.ErrInternal, "the definition %s has no form that this build knows: %v", digest.Short(), err)
 	}
 	return def, nil
-}
-
-func orElse[T comparable](v, other T) T {
-	var zero T
-	if v == zero {
-		return other
-	}
-	return v
 }

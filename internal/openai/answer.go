@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"slices"
@@ -92,7 +93,7 @@ func (a *assembler) whole(body []byte, h http.Header) (Answer, *Error) {
 	if err := a.take(c, c.Message); err != nil {
 		return Answer{}, err.(*Error) //nolint:errorlint // take has no other errors
 	}
-	return a.result(or(a.finish, "stop")) // it is whole, whether or not it gives a reason
+	return a.result(cmp.Or(a.finish, "stop")) // it is whole, whether or not it gives a reason
 }
 
 func notAnAnswer(body []byte, err error) *Error {
@@ -107,8 +108,8 @@ func notAnAnswer(body []byte, err error) *Error {
 
 // head takes what stands beside the choices.
 func (a *assembler) head(e envelope) {
-	a.model = or(e.Model, a.model)
-	a.fingerprint = or(e.Fingerprint, a.fingerprint)
+	a.model = cmp.Or(e.Model, a.model)
+	a.fingerprint = cmp.Or(e.Fingerprint, a.fingerprint)
 	a.count(e.Usage)
 }
 

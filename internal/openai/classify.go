@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"encoding/json"
 	"net/http"
 	"strconv"
@@ -22,7 +23,7 @@ func classify(status int, h http.Header, body []byte) *Error {
 	e.Type, e.Retry = c.class(status)
 	e.Message = c.message
 	if e.Message == "" {
-		e.Message = or(or(page(body), strings.ToLower(http.StatusText(status))), "the server did not say why")
+		e.Message = cmp.Or(page(body), strings.ToLower(http.StatusText(status)), "the server did not say why")
 	}
 	if a := advice(e.Type); a != "" {
 		e.Message = clean(e.Message, maxMessage-100) + "; " + a

@@ -2,6 +2,7 @@ package openai
 
 import (
 	"bytes"
+	"cmp"
 	"errors"
 	"fmt"
 	"net"
@@ -82,21 +83,13 @@ func (c Config) check() error {
 
 func (c Config) withDefaults() Config {
 	c.BaseURL = strings.TrimRight(c.BaseURL, "/")
-	c.AttemptTimeout = or(c.AttemptTimeout, 10*time.Minute)
-	c.IdleTimeout = or(c.IdleTimeout, time.Minute)
-	c.MaxAnswer = or(c.MaxAnswer, 8<<20)
-	c.MaxLine = or(c.MaxLine, 4<<20)
-	c.MaxArgs = or(c.MaxArgs, 2<<20)
-	c.MaxCalls = or(c.MaxCalls, 1024)
+	c.AttemptTimeout = cmp.Or(c.AttemptTimeout, 10*time.Minute)
+	c.IdleTimeout = cmp.Or(c.IdleTimeout, time.Minute)
+	c.MaxAnswer = cmp.Or(c.MaxAnswer, 8<<20)
+	c.MaxLine = cmp.Or(c.MaxLine, 4<<20)
+	c.MaxArgs = cmp.Or(c.MaxArgs, 2<<20)
+	c.MaxCalls = cmp.Or(c.MaxCalls, 1024)
 	return c
-}
-
-func or[T comparable](v, standard T) T {
-	var zero T
-	if v == zero {
-		return standard
-	}
-	return v
 }
 
 // host returns the server's name for messages.
