@@ -125,4 +125,4 @@ func defaultModel() Model {
 const defaultBaseURL = "https://api.openai.com/v1"
 
 // defaultLimits bound a turn whose agent says nothing about it.
-func defaultLimits() agent.Limits { return agent.Limits{Steps: 100, Calls: 128, Faults: 5} }
+func defaultLimits() agent.Limits { return agent.Limits{Steps: 100, Calls: 256, Faults: 5} }

@@ -54,7 +54,7 @@ func TestTheLeastFileHasDefaultsForEverythingElse(t *testing.T) {
 	if a.Model != "main" {
 		t.Errorf("the only model is the default one, got %q", a.Model)
 	}
-	if diff := cmp.Diff(agent.Limits{Steps: 100, Calls: 128, Faults: 5}, a.Limits); diff != "" {
+	if diff := cmp.Diff(agent.Limits{Steps: 100, Calls: 256, Faults: 5}, a.Limits); diff != "" {
 		t.Error(diff)
 	}
 	if c.Worker.TaskQueue != "holdfast" || c.Worker.Health != "" || c.Worker.StopTimeout != 30*time.Second {
