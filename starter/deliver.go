@@ -1,9 +1,11 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -25,7 +27,7 @@ func (a *App) deliver(ctx context.Context, c *conn, s submission, wait bool) err
 	case errors.As(err, &closed):
 		n, findErr := c.turnOf(ctx, s.session, s.message.ID)
 		if findErr != nil || n == 0 {
-			return withHint(err, "a session's id is used once; start another: holdfast run %s MESSAGE", orPlaceholder(s.agent))
+			return withHint(err, "a session's id is used once; start another: holdfast run %s MESSAGE", cmp.Or(s.agent, "AGENT"))
 		}
 		r.Turn, r.Duplicate = n, true
 	case err != nil && ctx.Err() != nil:
@@ -40,7 +42,7 @@ func (a *App) deliver(ctx context.Context, c *conn, s submission, wait bool) err
 // checkSession says whether the session is still to be started, and refuses one that belongs to another
 // agent.
 func (a *App) checkSession(ctx context.Context, c *conn, s submission) (fresh bool, err error) {
-	d, err := c.DescribeWorkflow(ctx, s.session, "")
+	d, err := c.describe(ctx, s.session, "")
 	if isNotFound(err) {
 		if !s.start {
 			_, err = c.describeSession(ctx, s.session)
@@ -51,7 +53,7 @@ func (a *App) checkSession(ctx context.Context, c *conn, s submission) (fresh bo
 	if err != nil || !s.start {
 		return false, err
 	}
-	if name, ok := d.TypedSearchAttributes.GetKeyword(keywordKey(agent.AttributeAgent)); ok && name != s.agent {
+	if name := c.attribute(d.GetWorkflowExecutionInfo(), agent.AttributeAgent); name != "" && name != s.agent {
 		return false, withHint(fmt.Errorf("session %q is with agent %q, not with %q", s.session, line(name, 64), s.agent),
 			"send to it as it is: holdfast send %s MESSAGE; or choose another --session", s.session)
 	}
@@ -111,17 +113,5 @@ func undelivered(log *turnLog, message string) bool {
 	if log.result == nil {
 		return false
 	}
-	for _, m := range log.result.Undelivered {
-		if m.ID == message {
-			return true
-		}
-	}
-	return false
-}
-
-func orPlaceholder(name string) string {
-	if name == "" {
-		return "AGENT"
-	}
-	return name
+	return slices.ContainsFunc(log.result.Undelivered, func(m agent.Message) bool { return m.ID == message })
 }

@@ -4,14 +4,8 @@ import (
 	"context"
 	"fmt"
 
-	"go.temporal.io/sdk/temporal"
-
 	"github.com/holdfast-run/holdfast/agent"
 )
-
-func keywordKey(name string) temporal.SearchAttributeKeyKeyword {
-	return temporal.NewSearchAttributeKeyKeyword(name)
-}
 
 // A turnEnd is the last object that following a turn prints.
 type turnEnd struct {

@@ -1,11 +1,13 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
 
 	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -126,11 +128,12 @@ func (c *conn) firstRun(ctx context.Context, id string) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	info := d.GetWorkflowExecutionInfo()
-	if first := info.GetFirstRunId(); first != "" {
-		return first, nil
-	}
-	return info.GetExecution().GetRunId(), nil
+	return firstRunOf(d.GetWorkflowExecutionInfo()), nil
+}
+
+// firstRunOf returns the first run of a chain or, of a server that does not tell it, the run described.
+func firstRunOf(info *workflowpb.WorkflowExecutionInfo) string {
+	return cmp.Or(info.GetFirstRunId(), info.GetExecution().GetRunId())
 }
 
 // waitsFor asks a turn what it waits for; "" when it does not say.

@@ -18,7 +18,6 @@ type colour string
 const (
 	red    colour = "31"
 	yellow colour = "33"
-	green  colour = "32"
 	dim    colour = "2"
 	bold   colour = "1"
 )

@@ -134,6 +134,22 @@ func (c *conn) latestTurn(ctx context.Context, session string) (int, error) {
 	return found, err
 }
 
+// turnOrLatest returns n or, for 0, the number of the latest turn; that there has been none is an error.
+func (c *conn) turnOrLatest(ctx context.Context, session string, n int) (int, error) {
+	if n != 0 {
+		return n, nil
+	}
+	n, err := c.latestTurn(ctx, session)
+	if err == nil && n == 0 {
+		err = withHint(fmt.Errorf("session %q has had no turn yet", session), "give it a message: holdfast send %s MESSAGE", session)
+	}
+	return n, err
+}
+
+func noTurn(session string, n int) error {
+	return withHint(fmt.Errorf("session %q has no turn %d, or its history is gone", session, n), "what was said is in: holdfast transcript %s", session)
+}
+
 // turnOf returns the turn that a message was given to, or 0 when none that can be read was.
 func (c *conn) turnOf(ctx context.Context, session, message string) (int, error) {
 	found := 0

@@ -3,6 +3,7 @@ package starter
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"text/tabwriter"
 	"time"
@@ -103,12 +104,10 @@ func (o *sessionsOptions) check() error {
 			return usageError("--%s %q: quotes and backslashes cannot be asked for", flag, v)
 		}
 	}
-	for _, s := range sessionStatuses {
-		if o.status == "" || o.status == s {
-			return nil
-		}
+	if o.status != "" && !slices.Contains(sessionStatuses, o.status) {
+		return usageError("--status %q: want one of %s", o.status, strings.Join(sessionStatuses, ", "))
 	}
-	return usageError("--status %q: want one of %s", o.status, strings.Join(sessionStatuses, ", "))
+	return nil
 }
 
 func (o *sessionsOptions) filters() string {

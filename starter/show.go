@@ -100,18 +100,13 @@ func (o *showOptions) run(ctx context.Context) error {
 	if _, err := c.describeSession(ctx, o.session); err != nil {
 		return err
 	}
-	n := o.turn
-	if n == 0 {
-		if n, err = c.latestTurn(ctx, o.session); err != nil {
-			return err
-		}
-	}
-	if n == 0 {
-		return withHint(fmt.Errorf("session %q has had no turn yet", o.session), "give it a message: holdfast send %s MESSAGE", o.session)
+	n, err := c.turnOrLatest(ctx, o.session, o.turn)
+	if err != nil {
+		return err
 	}
 	log, err := c.turnLog(ctx, o.session, n)
 	if isNotFound(err) {
-		return withHint(fmt.Errorf("session %q has no turn %d, or its history is gone", o.session, n), "what was said is in: holdfast transcript %s", o.session)
+		return noTurn(o.session, n)
 	}
 	if err != nil {
 		return err

@@ -95,11 +95,7 @@ func (o *transcriptOptions) locate(ctx context.Context, c *conn) (stretch, error
 	if err != nil {
 		return stretch{}, err
 	}
-	first := info.GetFirstRunId()
-	if first == "" {
-		first = info.GetExecution().GetRunId()
-	}
-	part := stretch{scope: agent.NewScope(o.session, first)}
+	part := stretch{scope: agent.NewScope(o.session, firstRunOf(info))}
 	n := o.turn
 	if n == 0 {
 		if n, err = c.latestTurn(ctx, o.session); err != nil || n == 0 {

@@ -44,7 +44,6 @@ type activity struct {
 	outcome *agent.ToolResult
 	trouble string // why there is no result
 	open    bool
-	ids     [2]int64 // scheduled, closed
 }
 
 func newTurnLog(d decoder, turn int) *turnLog {
@@ -77,12 +76,12 @@ func (t *turnLog) read(ev *historypb.HistoryEvent) []event {
 		return t.activityCompleted(ev)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_FAILED:
 		a := ev.GetActivityTaskFailedEventAttributes()
-		return t.activityFailed(a.GetScheduledEventId(), ev.GetEventId(), t.failure(a.GetFailure()).String())
+		return t.activityFailed(a.GetScheduledEventId(), t.failure(a.GetFailure()).String())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_TIMED_OUT:
 		a := ev.GetActivityTaskTimedOutEventAttributes()
-		return t.activityFailed(a.GetScheduledEventId(), ev.GetEventId(), t.failure(a.GetFailure()).String())
+		return t.activityFailed(a.GetScheduledEventId(), t.failure(a.GetFailure()).String())
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCELED:
-		return t.activityFailed(ev.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), ev.GetEventId(), "stopped")
+		return t.activityFailed(ev.GetActivityTaskCanceledEventAttributes().GetScheduledEventId(), "stopped")
 	case enumspb.EVENT_TYPE_MARKER_RECORDED:
 		return t.marker(ev)
 	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:

@@ -15,7 +15,7 @@ func (t *turnLog) activityScheduled(ev *historypb.HistoryEvent) []event {
 	a := ev.GetActivityTaskScheduledEventAttributes()
 	act := &activity{
 		kind: a.GetActivityType().GetName(), summary: t.text(ev.GetUserMetadata().GetSummary()),
-		open: true, ids: [2]int64{ev.GetEventId()},
+		open: true,
 	}
 	t.scheduled[ev.GetEventId()] = act
 	t.order = append(t.order, act)
@@ -91,7 +91,7 @@ func (t *turnLog) activityCompleted(ev *historypb.HistoryEvent) []event {
 	if act == nil {
 		return t.unknown(ev)
 	}
-	act.open, act.ids[1] = false, ev.GetEventId()
+	act.open = false
 	switch act.kind {
 	case agent.ActivityModel:
 		var r agent.ModelResult
@@ -176,12 +176,12 @@ func (t *turnLog) modelAnswered(act *activity, r *agent.ModelResult) []event {
 	return out
 }
 
-func (t *turnLog) activityFailed(scheduled, closed int64, why string) []event {
+func (t *turnLog) activityFailed(scheduled int64, why string) []event {
 	act := t.scheduled[scheduled]
 	if act == nil {
 		return []event{{Type: evOther, Text: "an activity failed: " + line(why, lineLimit), Note: why}}
 	}
-	act.open, act.trouble, act.ids[1] = false, why, closed
+	act.open, act.trouble = false, why
 	e := event{Type: evOther, Text: act.name() + " failed: " + line(why, lineLimit)}
 	switch {
 	case act.kind == agent.ActivityTool:

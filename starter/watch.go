@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 
@@ -61,23 +62,15 @@ func (o *watchOptions) run(ctx context.Context) error {
 	p := &printer{app: o.app, session: o.session, lines: true}
 	f := &follower{conn: c, session: o.session, queue: info.GetTaskQueue(), show: p.event, stay: o.wait || o.follow, at: from}
 	if o.follow {
-		return p.interrupted(ctx, f, f.wholeSession(ctx, info.GetFirstRunId(), from, o.turn))
+		return p.interrupted(ctx, f, f.wholeSession(ctx, firstRunOf(info), from, o.turn))
 	}
-	n := o.turn
-	if n == 0 {
-		n = from.turn()
-	}
-	if n == 0 {
-		if n, err = c.latestTurn(ctx, o.session); err != nil {
-			return err
-		}
-	}
-	if n == 0 {
-		return withHint(fmt.Errorf("session %q has had no turn yet", o.session), "give it a message: holdfast send %s MESSAGE", o.session)
+	n, err := c.turnOrLatest(ctx, o.session, cmp.Or(o.turn, from.turn()))
+	if err != nil {
+		return err
 	}
 	log, err := f.turn(ctx, n, from)
 	if isNotFound(err) {
-		return withHint(fmt.Errorf("session %q has no turn %d, or its history is gone", o.session, n), "what was said is in: holdfast transcript %s", o.session)
+		return noTurn(o.session, n)
 	}
 	if err != nil {
 		return p.interrupted(ctx, f, err)
