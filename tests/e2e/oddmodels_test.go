@@ -156,7 +156,7 @@ func serveOdd(t *testing.T, cases []odd, tools *oddTools) string {
 	var models, agents strings.Builder
 	for _, o := range cases {
 		fmt.Fprintf(&models, "  %s: {base_url: %q, stream: %v, timeouts: {attempt: 20s, call: 1m}}\n", o.name, o.model.URL(), o.stream)
-		fmt.Fprintf(&agents, "  %s:\n    instructions: Go.\n    model: %s\n    limits: {calls: 256}\n"+
+		fmt.Fprintf(&agents, "  %s:\n    instructions: Go.\n    model: %s\n"+
 			"    tools: [list_items, get_item, add_note, pay, pay_many, empty, blob]\n", o.name, o.name)
 	}
 	yaml := fmt.Sprintf("serial: 1\nstore: {url: \"file://%s/store\"}\nworker: {task_queue: %s, stop_timeout: 1s}\nmodels:\n%sagents:\n%s",
