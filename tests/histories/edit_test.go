@@ -110,25 +110,15 @@ func (d *draft) renumber() {
 	for i, e := range d.h.GetEvents() {
 		e.EventId = int64(i) + 1
 		walk(e.ProtoReflect(), func(m protoreflect.Message) {
-			for f := range references(m) {
-				if to, ok := now[m.Get(f).Int()]; ok {
+			for f, v := range present(m) {
+				if f.Kind() != protoreflect.Int64Kind || f.IsList() || !strings.HasSuffix(string(f.Name()), "_event_id") {
+					continue
+				}
+				if to, ok := now[v.Int()]; ok {
 					m.Set(f, protoreflect.ValueOfInt64(to))
 				}
 			}
 		})
-	}
-}
-
-// references yields the fields of a message that name an event, but for its own number.
-func references(m protoreflect.Message) func(func(protoreflect.FieldDescriptor) bool) {
-	return func(yield func(protoreflect.FieldDescriptor) bool) {
-		fields := m.Descriptor().Fields()
-		for i := range fields.Len() {
-			f := fields.Get(i)
-			if f.Kind() == protoreflect.Int64Kind && strings.HasSuffix(string(f.Name()), "_event_id") && !f.IsList() && !yield(f) {
-				return
-			}
-		}
 	}
 }
 

@@ -1,7 +1,9 @@
 package histories
 
 import (
+	"iter"
 	"os"
+	"slices"
 	"strings"
 	"testing"
 
@@ -31,22 +33,42 @@ func scrub(h *historypb.History) {
 	})
 }
 
-// walk visits a message and all in it.
+// walk visits a message and all in it, in an order that is always the same.
 func walk(m protoreflect.Message, visit func(protoreflect.Message)) {
 	visit(m)
-	m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+	for f, v := range present(m) {
 		switch {
-		case f.IsMap() && f.MapValue().Message() != nil:
-			v.Map().Range(func(_ protoreflect.MapKey, v protoreflect.Value) bool { walk(v.Message(), visit); return true })
-		case f.IsList() && f.Message() != nil:
+		case f.IsMap():
+			if f.MapValue().Message() == nil {
+				continue
+			}
+			var keys []protoreflect.MapKey
+			v.Map().Range(func(k protoreflect.MapKey, _ protoreflect.Value) bool { keys = append(keys, k); return true })
+			slices.SortFunc(keys, func(a, b protoreflect.MapKey) int { return strings.Compare(a.String(), b.String()) })
+			for _, k := range keys {
+				walk(v.Map().Get(k).Message(), visit)
+			}
+		case f.Message() == nil:
+		case f.IsList():
 			for i := range v.List().Len() {
 				walk(v.List().Get(i).Message(), visit)
 			}
-		case f.Message() != nil && !f.IsMap() && !f.IsList():
+		default:
 			walk(v.Message(), visit)
 		}
-		return true
-	})
+	}
+}
+
+// present yields the fields of a message that are set.
+func present(m protoreflect.Message) iter.Seq2[protoreflect.FieldDescriptor, protoreflect.Value] {
+	return func(yield func(protoreflect.FieldDescriptor, protoreflect.Value) bool) {
+		fields := m.Descriptor().Fields()
+		for i := range fields.Len() {
+			if f := fields.Get(i); m.Has(f) && !yield(f, m.Get(f)) {
+				return
+			}
+		}
+	}
 }
 
 func TestHistoriesHoldNoSecretAndNoTraceOfAMachine(t *testing.T) {
@@ -63,7 +85,7 @@ func TestHistoriesHoldNoSecretAndNoTraceOfAMachine(t *testing.T) {
 			t.Error("an identity or a sticky task queue names a machine")
 		}
 		walk(h.ProtoReflect(), func(m protoreflect.Message) {
-			m.Range(func(f protoreflect.FieldDescriptor, v protoreflect.Value) bool {
+			for f, v := range present(m) {
 				var text string
 				switch {
 				case f.IsList() || f.IsMap():
@@ -77,8 +99,7 @@ func TestHistoriesHoldNoSecretAndNoTraceOfAMachine(t *testing.T) {
 						t.Errorf("%s holds %q: %.200s", f.FullName(), word, text)
 					}
 				}
-				return true
-			})
+			}
 		})
 	})
 }
