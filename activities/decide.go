@@ -138,8 +138,7 @@ func (d *desk) listed() string {
 // action is the one place that says what an action digest is taken over.
 func action(spec tool.Spec, args string, p agent.Place) approval.Action {
 	return approval.Action{
-		Tool: spec.Name, Version: spec.Version, Args: args, Resource: resource(spec.Resource, args),
-		Turn: p.Turn, Step: p.Step, Call: p.Call,
+		Tool: spec.Name, Version: spec.Version, Args: args, Resource: resource(spec.Resource, args), Place: p,
 	}
 }
 

@@ -350,8 +350,8 @@ func TestALongAnswerGoesToTheStore(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if got, err := w.Log.Text(t.Context(), w.scope, conv.Entries[1]); err != nil || got != text {
-		t.Errorf("transcript has %d bytes, %v", len(got), err)
+	if got, _, err := w.Log.Texts(t.Context(), w.scope, conv.Entries[1:]); err != nil || got[0] != text {
+		t.Errorf("transcript has %.100q, %v", got, err)
 	}
 }
 

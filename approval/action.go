@@ -25,8 +25,8 @@ type Action struct {
 	Version agent.Digest // of the tool's whole declaration
 	Args    string       // canonical
 	// Resource is what the action touches, "" if the tool names none.
-	Resource         string
-	Turn, Step, Call int
+	Resource string
+	Place    agent.Place
 }
 
 // Digest returns the SHA-256 of the action's RFC 8785 form. The arguments go in as text, because the
@@ -35,7 +35,7 @@ func (a Action) Digest() agent.Digest {
 	return digest(map[string]any{
 		"rule": actionRule, "tool": text(a.Tool), "version": text(string(a.Version)),
 		"args": text(a.Args), "resource": text(a.Resource),
-		"turn": a.Turn, "step": a.Step, "call": a.Call,
+		"turn": a.Place.Turn, "step": a.Place.Step, "call": a.Place.Call,
 	})
 }
 

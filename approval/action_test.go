@@ -10,15 +10,15 @@ import (
 
 func TestActionDigestTellsEveryPartApart(t *testing.T) {
 	t.Parallel()
-	base := approval.Action{Tool: "pay", Version: "v", Args: `{"a":1}`, Resource: "r", Turn: 1, Step: 2, Call: 3}
+	base := approval.Action{Tool: "pay", Version: "v", Args: `{"a":1}`, Resource: "r", Place: agent.Place{Turn: 1, Step: 2, Call: 3}}
 	others := map[string]func(*approval.Action){
 		"tool":     func(a *approval.Action) { a.Tool = "refund" },
 		"version":  func(a *approval.Action) { a.Version = "w" },
 		"args":     func(a *approval.Action) { a.Args = `{"a":1.0}` },
 		"resource": func(a *approval.Action) { a.Resource = "" },
-		"turn":     func(a *approval.Action) { a.Turn = 2 },
-		"step":     func(a *approval.Action) { a.Step = 3 },
-		"call":     func(a *approval.Action) { a.Call = 4 },
+		"turn":     func(a *approval.Action) { a.Place.Turn = 2 },
+		"step":     func(a *approval.Action) { a.Place.Step = 3 },
+		"call":     func(a *approval.Action) { a.Place.Call = 4 },
 		"bad byte": func(a *approval.Action) { a.Resource = "r\xff" },
 		"replaced": func(a *approval.Action) { a.Resource = "r\ufffd" },
 		"spelled":  func(a *approval.Action) { a.Resource = `{"hex":"72ff"}` },
@@ -44,7 +44,7 @@ func TestActionDigestIsTheSameForEver(t *testing.T) {
 	t.Parallel()
 	a := approval.Action{
 		Tool: "pay", Version: agent.DigestOf([]byte("v")), Args: `{"amount":10,"to":"é"}`, Resource: "acct/1",
-		Turn: 1, Step: 2, Call: 3,
+		Place: agent.Place{Turn: 1, Step: 2, Call: 3},
 	}
 	if got, want := a.Digest().Short(), "0893ff745131faa2"; got != want {
 		t.Errorf("got %s, want %s", got, want)

@@ -34,7 +34,7 @@ func (l *Ledger) Settle(key string, r agent.ToolResult) error {
 		return l.late(e, r)
 	}
 	for i, to := range path {
-		with := func(*agent.Effect) {}
+		var with func(*agent.Effect)
 		if i == len(path)-1 {
 			with = func(e *agent.Effect) { tell(e, r) }
 		}

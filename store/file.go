@@ -3,7 +3,6 @@ package store
 import (
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"io"
@@ -148,11 +147,7 @@ const tempPrefix = ".tmp-"
 const tempAge = 24 * time.Hour
 
 func createTemp(path string) (*os.File, error) {
-	var r [12]byte
-	if _, err := rand.Read(r[:]); err != nil {
-		return nil, err
-	}
-	name := filepath.Join(filepath.Dir(path), tempPrefix+hex.EncodeToString(r[:]))
+	name := filepath.Join(filepath.Dir(path), tempPrefix+rand.Text())
 	return os.OpenFile(name, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o666)
 }
 

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"context"
 	"crypto/rand"
-	"encoding/hex"
 	"errors"
 	"fmt"
 
@@ -18,13 +17,14 @@ const provers = 8
 // a second create of its name fails and changes nothing, of creates at the same time exactly one wins, and
 // objects can be deleted. It removes what it wrote.
 func (s *Store) Prove(ctx context.Context) (err error) {
-	var r [8]byte
-	if _, err := rand.Read(r[:]); err != nil {
-		return err
-	}
-	one, race := "probe/"+hex.EncodeToString(r[:])+"-one", "probe/"+hex.EncodeToString(r[:])+"-race"
+	probe := "probe/" + rand.Text()
+	one, race := probe+"-one", probe+"-race"
 	for _, name := range []string{one, race} {
-		if _, err := s.read(ctx, name); !errors.Is(err, ErrAbsent) {
+		_, err := s.read(ctx, name)
+		switch {
+		case err == nil:
+			return s.unsafe("an object that was never written is there")
+		case !errors.Is(err, ErrAbsent):
 			return fmt.Errorf("store %q: an object that was never written is not reported as absent: %w", s.url, err)
 		}
 	}

@@ -21,14 +21,6 @@ func damaged(err error) bool {
 	return errors.Is(err, store.ErrAbsent) || errors.Is(err, store.ErrDamaged)
 }
 
-// Text returns the whole text of an entry: store.ErrAbsent or store.ErrDamaged when it is lost.
-func (l *Log) Text(ctx context.Context, scope agent.Scope, e Entry) (string, error) {
-	if e.Body == nil {
-		return e.Text, nil
-	}
-	return l.body(ctx, scope, *e.Body)
-}
-
 // Texts returns the whole text of each entry, reading what is not in the cache in parallel. Lost are the
 // indexes, rising, of the entries whose text is absent or damaged: it is "" there. An error means that the
 // store cannot be used now.
@@ -63,13 +55,6 @@ func (l *Log) Texts(ctx context.Context, scope agent.Scope, entries []Entry) (te
 		}
 	}
 	return texts, lost, nil
-}
-
-func (l *Log) body(ctx context.Context, scope agent.Scope, b agent.Body) (string, error) {
-	if s, ok := l.cache.text(scope, b.Digest); ok {
-		return s, nil
-	}
-	return l.fetch(ctx, scope, b)
 }
 
 // fetch reads a body and keeps it in the cache.

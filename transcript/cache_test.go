@@ -3,6 +3,7 @@ package transcript
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -148,8 +149,8 @@ func TestTheCacheKeepsSessionsApart(t *testing.T) {
 		t.Errorf("another life's head gave %+v, %v", c, err)
 	}
 	mine := read(t, l, h)
-	if _, err := l.Text(context.Background(), other, mine.Entries[0]); !damaged(err) {
-		t.Errorf("another life's text: %v", err)
+	if texts, lost, err := l.Texts(context.Background(), other, mine.Entries); err != nil || !slices.Equal(lost, []int{0}) {
+		t.Errorf("another life's text: %d bytes, lost %v, %v", len(texts[0]), lost, err)
 	}
 }
 
@@ -196,11 +197,12 @@ func TestATextThatWasJustStoredIsNotReadBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	before := s.Stats().Reads
-	got, err := l.Text(t.Context(), scope, Entry{Body: &b})
-	if err != nil || got != text || s.Stats().Reads != before {
-		t.Errorf("%d bytes, %v, %d reads", len(got), err, s.Stats().Reads-before)
+	entry := []Entry{{Body: &b}}
+	got, _, err := l.Texts(t.Context(), scope, entry)
+	if err != nil || got[0] != text || s.Stats().Reads != before {
+		t.Errorf("%q, %v, %d reads", got, err, s.Stats().Reads-before)
 	}
-	if got, err = New(s, 0).Text(t.Context(), scope, Entry{Body: &b}); err != nil || got != text {
-		t.Errorf("another worker: %d bytes, %v", len(got), err)
+	if got, _, err = New(s, 0).Texts(t.Context(), scope, entry); err != nil || got[0] != text {
+		t.Errorf("another worker: %q, %v", got, err)
 	}
 }

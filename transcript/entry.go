@@ -18,7 +18,7 @@ type Entry struct {
 	Role agent.Role
 	Call string // RoleTool: the provider's id of the call that this answers
 	// Text holds all of it when Body is nil. With a Body it is what the writer gave beside it, such as
-	// a preview, and Log.Text has the whole.
+	// a preview, and Log.Texts has the whole.
 	Text    string
 	Body    *agent.Body
 	Calls   []Call // RoleAssistant: what the model asked for

@@ -129,9 +129,8 @@ func TestBytesAndLongTextsSurviveExactly(t *testing.T) {
 		}
 		for i, e := range in {
 			got := c.Entries[i]
-			one, err := l.Text(context.Background(), scope, got)
-			if err != nil || texts[i] != e.Text || one != e.Text || got.Refusal != e.Refusal {
-				t.Errorf("%s: entry %d differs, %v", name, i, err)
+			if texts[i] != e.Text || got.Refusal != e.Refusal {
+				t.Errorf("%s: entry %d differs", name, i)
 			}
 			for j, call := range e.Calls {
 				if g := got.Calls[j]; g.Args != call.Args || g.ID != call.ID || g.Name != call.Name {
