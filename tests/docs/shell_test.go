@@ -154,6 +154,34 @@ func TestCommandLinesAreThoseOfTheCommand(t *testing.T) {
 	}
 }
 
+var shown = regexp.MustCompile(`(?m)^# {3}(\S.*)$`)
+
+func TestCommandLinesInCommentsOfConfigurationsAreThoseOfTheCommand(t *testing.T) {
+	t.Parallel()
+	makefile, n := file(t, "Makefile"), 0
+	files, err := filepath.Glob(filepath.Join(root, "examples/*/*.yaml"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, f := range append(files, filepath.Join(root, "docker-compose.yml")) {
+		b, err := os.ReadFile(f)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, m := range shown.FindAllStringSubmatch(string(b), -1) {
+			for _, words := range commands(m[1]) {
+				n++
+				if err := wrong(words, makefile); err != nil {
+					t.Errorf("%s: %s: %v", f, m[1], err)
+				}
+			}
+		}
+	}
+	if n < 8 {
+		t.Errorf("only %d commands found", n)
+	}
+}
+
 var (
 	span  = regexp.MustCompile("`([^`\n]+)`")
 	ours  = regexp.MustCompile(`^(holdfast|make) [a-z]`)
