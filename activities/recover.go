@@ -42,7 +42,7 @@ func (a *Activities) Recover(ctx context.Context, in agent.RecoverInput) (agent.
 	case ctx.Err() != nil:
 		return res, ctx.Err()
 	case errors.As(err, &ended):
-		if res, ok := carried(err); ok {
+		if res, ok := agent.ResultIn(err); ok {
 			return res, nil
 		}
 	case !errors.As(err, &gone):
@@ -50,19 +50,6 @@ func (a *Activities) Recover(ctx context.Context, in agent.RecoverInput) (agent.
 	}
 	p.phase("reading the turn's last state")
 	return a.recoverTurn(ctx, snap, in, why(err))
-}
-
-// carried returns the result in the details of a failed or cancelled turn's failure.
-func carried(err error) (res agent.TurnResult, ok bool) {
-	var app *temporal.ApplicationError
-	var cancelled *temporal.CanceledError
-	switch {
-	case errors.As(err, &app) && app.HasDetails():
-		err = app.Details(&res)
-	case errors.As(err, &cancelled) && cancelled.HasDetails():
-		err = cancelled.Details(&res)
-	}
-	return res, err == nil && res.Status.Final()
 }
 
 // why says for a person how a turn ended that left no result.

@@ -71,7 +71,6 @@ type Producer struct {
 	Fingerprint string `json:"fingerprint,omitempty"` // as the provider reported it
 	Prompt      string `json:"prompt,omitempty"`
 	Tools       string `json:"tools,omitempty"` // of the tool schemas that the model saw
-	ToolVersion string `json:"toolVersion,omitempty"`
 	Policy      string `json:"policy,omitempty"`
 	Build       string `json:"build,omitempty"`
 }

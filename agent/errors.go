@@ -38,8 +38,6 @@ const (
 	ErrMessage       = "bad_message"
 	ErrMessageReused = "message_id_reused"
 
-	// Of a checkpoint that this build cannot take.
-	ErrCheckpoint = "checkpoint"
 	// Of a defect of ours, never of bad input.
 	ErrInternal = "internal"
 )

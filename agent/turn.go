@@ -1,6 +1,9 @@
 package agent
 
-import "time"
+import (
+	"errors"
+	"time"
+)
 
 // A Status is where a turn stands. The last three are final.
 type Status string
@@ -107,6 +110,20 @@ type TurnResult struct {
 	Undelivered []Message `json:"undelivered,omitempty"`
 	Store       string    `json:"store,omitempty"`
 	Serial      int64     `json:"serial,omitempty"`
+}
+
+// ResultIn returns the result that a failed or cancelled turn carries in its failure's details, as an
+// ApplicationError or a CanceledError of Temporal's; false when err is another end, such as a termination.
+func ResultIn(err error) (res TurnResult, ok bool) {
+	var failure interface {
+		HasDetails() bool
+		Details(d ...any) error
+	}
+	if !errors.As(err, &failure) || !failure.HasDetails() {
+		return res, false
+	}
+	err = failure.Details(&res)
+	return res, err == nil && res.Status.Final()
 }
 
 // CloseInput is the argument of [ActivityClose]: what the closing record keeps beyond the server's

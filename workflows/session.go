@@ -60,40 +60,16 @@ func (s *session) setup(ctx workflow.Context) error {
 
 // listen receives signals while the session waits for something else.
 func (s *session) listen(ctx workflow.Context) {
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		ch := workflow.GetSignalChannel(ctx, agent.SignalCancel)
-		for c := (agent.Cancel{}); ch.Receive(ctx, &c); c = (agent.Cancel{}) {
-			s.onCancel(c)
-		}
-	})
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		ch := workflow.GetSignalChannel(ctx, agent.SignalClose)
-		for c := (agent.Close{}); ch.Receive(ctx, &c); c = (agent.Close{}) {
-			s.onClose(c)
-		}
-	})
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		ch := workflow.GetSignalChannel(ctx, agent.SignalExtend)
-		for x := (agent.Extend{}); ch.Receive(ctx, &x); x = (agent.Extend{}) {
-			s.onExtend(ctx, x)
-		}
-	})
+	listen(ctx, agent.SignalCancel, func(_ workflow.Context, c agent.Cancel) { s.onCancel(c) })
+	listen(ctx, agent.SignalClose, func(_ workflow.Context, c agent.Close) { s.onClose(c) })
+	listen(ctx, agent.SignalExtend, s.onExtend)
 }
 
 // drain takes every signal that has arrived; see turn.drain.
 func (s *session) drain() {
-	cancel := workflow.GetSignalChannel(s.root, agent.SignalCancel)
-	for c := (agent.Cancel{}); cancel.ReceiveAsync(&c); c = (agent.Cancel{}) {
-		s.onCancel(c)
-	}
-	closing := workflow.GetSignalChannel(s.root, agent.SignalClose)
-	for c := (agent.Close{}); closing.ReceiveAsync(&c); c = (agent.Close{}) {
-		s.onClose(c)
-	}
-	extend := workflow.GetSignalChannel(s.root, agent.SignalExtend)
-	for x := (agent.Extend{}); extend.ReceiveAsync(&x); x = (agent.Extend{}) {
-		s.onExtend(s.root, x)
-	}
+	arrived(s.root, agent.SignalCancel, s.onCancel)
+	arrived(s.root, agent.SignalClose, s.onClose)
+	arrived(s.root, agent.SignalExtend, func(x agent.Extend) { s.onExtend(s.root, x) })
 }
 
 func (s *session) onCancel(c agent.Cancel) {

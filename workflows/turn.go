@@ -1,7 +1,6 @@
 package workflows
 
 import (
-	"errors"
 	"fmt"
 
 	"go.temporal.io/sdk/log"
@@ -65,16 +64,7 @@ func (t *turn) setup(ctx workflow.Context) error {
 		// will go on with it.
 		panic(err)
 	}
-	workflow.Go(ctx, func(ctx workflow.Context) {
-		ch := workflow.GetSignalChannel(ctx, agent.SignalCancel)
-		for {
-			var c agent.Cancel
-			if !ch.Receive(ctx, &c) {
-				return
-			}
-			t.onCancel(c)
-		}
-	})
+	listen(ctx, agent.SignalCancel, func(_ workflow.Context, c agent.Cancel) { t.onCancel(c) })
 	return workflow.SetQueryHandlerWithOptions(ctx, agent.QueryTurn, func() (agent.TurnView, error) { return t.view(), nil },
 		workflow.QueryHandlerOptions{Description: "what the turn is doing now"})
 }
@@ -261,13 +251,5 @@ func resultOf(res agent.TurnResult, err error) (agent.TurnResult, bool) {
 	if err == nil {
 		return res, true
 	}
-	var app *temporal.ApplicationError
-	var cancelled *temporal.CanceledError
-	switch {
-	case errors.As(err, &app) && app.HasDetails():
-		err = app.Details(&res)
-	case errors.As(err, &cancelled) && cancelled.HasDetails():
-		err = cancelled.Details(&res)
-	}
-	return res, err == nil && res.Status.Final()
+	return agent.ResultIn(err)
 }

@@ -168,8 +168,8 @@ func (t *turn) blocked(intent string) (agent.Effect, bool) {
 	return t.st.Ledger.Blocks(intent)
 }
 
-// must turns a broken rule of the ledger into a failed workflow task: a defect of ours, to be mended by a
-// build that knows better, and never a reason to end a turn.
+// must turns what only a defect of ours can cause, such as a broken rule of the ledger, into a failed workflow
+// task, to be mended by a build that knows better. It is never a reason to end a turn.
 func (t *turn) must(err error) {
 	if err != nil {
 		panic(err)

@@ -83,18 +83,9 @@ func (t *turn) continueAsNew() error {
 // drain takes every signal that has arrived. A signal that is in history and was not received is lost when
 // the run ends.
 func (t *turn) drain() {
-	steer := workflow.GetSignalChannel(t.root, agent.SignalSteer)
-	for s := (agent.Steering{}); steer.ReceiveAsync(&s); s = (agent.Steering{}) {
-		t.st.Steering = append(t.st.Steering, s.Message)
-	}
-	extend := workflow.GetSignalChannel(t.root, agent.SignalExtend)
-	for x := (agent.Extend{}); extend.ReceiveAsync(&x); x = (agent.Extend{}) {
-		t.onExtend(x)
-	}
-	cancel := workflow.GetSignalChannel(t.root, agent.SignalCancel)
-	for c := (agent.Cancel{}); cancel.ReceiveAsync(&c); c = (agent.Cancel{}) {
-		t.onCancel(c)
-	}
+	arrived(t.root, agent.SignalSteer, func(s agent.Steering) { t.st.Steering = append(t.st.Steering, s.Message) })
+	arrived(t.root, agent.SignalExtend, t.onExtend)
+	arrived(t.root, agent.SignalCancel, t.onCancel)
 }
 
 // onExtend adds what was granted; a signal cannot take anything away.
@@ -131,7 +122,7 @@ func (t *turn) awaitMore(used string) *end {
 	left := max(t.st.Deadline.Sub(workflow.Now(t.root)), 0)
 	expired := false
 	sel := workflow.NewSelector(t.root)
-	// Whatever arrives is received by drain; these cases only wake the loop.
+	// What arrives is received here: while the turn waits, nothing calls drain.
 	extend := workflow.GetSignalChannel(t.root, agent.SignalExtend)
 	sel.AddReceive(extend, func(c workflow.ReceiveChannel, _ bool) {
 		var x agent.Extend

@@ -152,15 +152,8 @@ func finish(t *testing.T, env *testsuite.TestWorkflowEnvironment, in agent.TurnI
 		}
 		return res
 	}
-	var app *temporal.ApplicationError
-	var cancelled *temporal.CanceledError
-	switch {
-	case errors.As(err, &app) && app.HasDetails():
-		err = app.Details(&res)
-	case errors.As(err, &cancelled) && cancelled.HasDetails():
-		err = cancelled.Details(&res)
-	}
-	if err != nil {
+	res, ok := agent.ResultIn(err)
+	if !ok {
 		t.Fatal(err)
 	}
 	return res
