@@ -84,7 +84,7 @@ histories: ## record the replay histories that this release lacks, then replay a
 fuzz: ## fuzz every parser of foreign bytes for FUZZTIME each
 	tools/fuzz.sh $(FUZZTIME)
 
-tools: bin-lint ## build the pinned tools into bin/: a temporal command unless the PATH has one, and the linters
+tools: ## build the pinned Temporal server and command into bin/, unless the PATH has one
 	@tools/temporal.sh >/dev/null
 
 mcp: ## install the MCP servers that the tests talk to (tests/mcp; skipped with a notice without Node)

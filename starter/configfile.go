@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -79,6 +80,9 @@ agents:
 
 // initConfig writes a file to begin with and never over another one.
 func (a *App) initConfig() error {
+	if err := os.MkdirAll(filepath.Dir(a.config), 0o755); err != nil {
+		return err
+	}
 	f, err := os.OpenFile(a.config, os.O_CREATE|os.O_EXCL|os.O_WRONLY, 0o644)
 	if errors.Is(err, fs.ErrExist) {
 		return withHint(fmt.Errorf("%q is there already and is left as it is", a.config), "name another with --config, or check this one: holdfast config check")

@@ -148,14 +148,20 @@ func (c *Config) hints(r *Report) []string {
 	if strings.HasPrefix(c.Store.URL, "mem:") {
 		out = append(out, "the store is in memory: it forgets everything when the worker ends, and no other worker sees it")
 	}
-	var undeclared []string
+	var undeclared, reconcilable []string
 	for _, t := range r.Tools {
+		if t.Effect == agent.ClassReconcilable {
+			reconcilable = append(reconcilable, t.Name)
+		}
 		if t.Effect == agent.ClassOnce && !t.Declared && len(t.Agents) > 0 {
 			undeclared = append(undeclared, t.Name)
 		}
 	}
 	if len(undeclared) > 0 {
-		out = append(out, fmt.Sprintf("no effect is declared for %s, so each counts as once: after a crash in the middle of a call an operator has to say what happened", clipList(undeclared)))
+		out = append(out, fmt.Sprintf("no effect is declared for %s, so each counts as once: a call that a crash interrupts is never sent again and its outcome may stay uncertain", clipList(undeclared)))
+	}
+	if len(reconcilable) > 0 {
+		out = append(out, fmt.Sprintf("this release does not ask the destination of a reconcilable tool yet: %s is treated as once", clipList(reconcilable)))
 	}
 	return out
 }

@@ -2,11 +2,13 @@ package worker
 
 import (
 	"context"
+	"crypto/rand"
 	"errors"
 	"fmt"
 	"log/slog"
 	"net"
 	"os"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/operatorservice/v1"
@@ -61,13 +63,14 @@ func (o Options) clientOptions(log *slog.Logger, driver converter.StorageDriver)
 	return c, nil
 }
 
-// identity stands in every event that this process leaves, so it is short.
+// identity stands in every event that this process leaves, so it is short. Its last part tells the workers
+// of one host apart: /readyz looks for the polls of this one.
 func identity() string {
 	host, err := os.Hostname()
 	if err != nil || host == "" {
-		return "holdfast"
+		host = "unnamed"
 	}
-	return "holdfast@" + host[:min(len(host), 32)]
+	return "holdfast@" + host[:min(len(host), 32)] + "/" + strings.ToLower(rand.Text()[:4])
 }
 
 // dial connects within [dialTimeout] and checks that the namespace is there and set up.

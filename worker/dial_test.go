@@ -16,7 +16,7 @@ import (
 
 func allAttributes() map[string]enumspb.IndexedValueType {
 	m := map[string]enumspb.IndexedValueType{}
-	for _, a := range attributes() {
+	for _, a := range agent.Attributes() {
 		m[a] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
 	}
 	return m

@@ -19,11 +19,6 @@ import (
 // Web UI for so long. Closing records in the store outlive it.
 const MinRetention = 90 * 24 * time.Hour
 
-// attributes are the search attributes that workflows set, all of type Keyword.
-func attributes() []string {
-	return []string{agent.AttributeAgent, agent.AttributeAttention, agent.AttributeStatus, agent.AttributeTenant}
-}
-
 // Setup prepares a namespace: it registers the search attributes and waits until they can be searched
 // for, which takes a moment on some servers. Doing it again changes nothing. The warnings say what else
 // should be set and how.
@@ -33,7 +28,7 @@ func Setup(ctx context.Context, c client.Client, namespace string) (warnings []s
 		return nil, fmt.Errorf("search attributes of namespace %q: %w", namespace, explainSetup(err, namespace))
 	}
 	add := map[string]enumspb.IndexedValueType{}
-	for _, name := range attributes() {
+	for _, name := range agent.Attributes() {
 		kind, ok := there.GetCustomAttributes()[name]
 		if ok && kind != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			return nil, fmt.Errorf("namespace %q has a search attribute %q of type %s, not Keyword; remove it: temporal operator search-attribute remove --name %s", namespace, name, kind, name)
@@ -61,13 +56,13 @@ func explainSetup(err error, namespace string) error {
 	if !isRefusal(err) {
 		return err
 	}
-	return fmt.Errorf("%w; this server lets only its administrators do that: add %s (type Keyword) to namespace %q with its own tools", err, clipList(attributes()), namespace)
+	return fmt.Errorf("%w; this server lets only its administrators do that: add %s (type Keyword) to namespace %q with its own tools", err, clipList(agent.Attributes()), namespace)
 }
 
 // lacking returns the search attributes that are not registered as Keyword.
 func lacking(there *operatorservice.ListSearchAttributesResponse) []string {
 	var lack []string
-	for _, name := range attributes() {
+	for _, name := range agent.Attributes() {
 		if there.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
 			lack = append(lack, name)
 		}
@@ -101,7 +96,7 @@ func searchable(ctx context.Context, c client.Client, namespace string) error {
 	if lack := lacking(there); len(lack) > 0 {
 		return fmt.Errorf("%s not there yet", clipList(lack))
 	}
-	for _, name := range attributes() {
+	for _, name := range agent.Attributes() {
 		_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
 			Namespace: namespace, Query: name + ` = "holdfast-setup"`,
 		})
