@@ -1,8 +1,9 @@
 // Package tool is the public API for tools: what an agent can do to the world.
 //
 // A [Tool] says what it is in a [Spec] and does one thing in Do. Most tools are Go functions given to
-// [New] or [Add], HTTP requests described by an [HTTPConfig], or tools of an MCP server. A [Set] holds a
-// worker's tools under their names and checks arguments against their schemas.
+// [New], HTTP requests described by an [HTTPConfig], or tools of an MCP server. A [Set] holds a worker's
+// tools under their names and checks arguments against their schemas. Most readers want [New]; whoever
+// writes a holdfast.yaml needs none of the rest.
 //
 // What matters most about a tool is what it declares about being sent twice (its [agent.Class], by
 // default the most dangerous one) and what its errors mean: see [NotSent], [Failed] and [Ambiguous].

@@ -1,7 +1,6 @@
 package tool
 
 import (
-	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -92,13 +91,11 @@ func encode(out any) (Result, error) {
 	case string:
 		return Result{Data: []byte(out)}, nil
 	case []byte:
-		return Result{Data: out, Type: "application/octet-stream"}, nil
+		return Result{Data: out, Type: octets}, nil
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false) // a model reads "<" more easily than its escape
-	if err := e.Encode(out); err != nil {
+	b, err := plainJSON(out)
+	if err != nil {
 		return Result{}, err
 	}
-	return Result{Data: bytes.TrimSuffix(b.Bytes(), []byte("\n")), Type: "application/json"}, nil
+	return Result{Data: b, Type: jsonType}, nil
 }

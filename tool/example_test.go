@@ -52,9 +52,13 @@ func ExampleSet_Validate() {
 	type input struct {
 		ID int64 `json:"id"`
 	}
-	var set tool.Set
-	err := tool.Add(&set, tool.Spec{Name: "get_order", Class: agent.ClassRead},
+	getOrder, err := tool.New(tool.Spec{Name: "get_order", Class: agent.ClassRead},
 		func(context.Context, tool.Call, input) (map[string]any, error) { return nil, nil })
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	set, err := tool.NewSet(getOrder)
 	if err != nil {
 		fmt.Println(err)
 		return

@@ -52,15 +52,6 @@ func New[In, Out any](spec Spec, fn func(context.Context, Call, In) (Out, error)
 	return &function[In, Out]{spec: spec, schema: sch, fn: fn}, nil
 }
 
-// Add makes a tool of a Go function, as [New] does, and puts it into the set.
-func Add[In, Out any](s *Set, spec Spec, fn func(context.Context, Call, In) (Out, error)) error {
-	t, err := New(spec, fn)
-	if err != nil {
-		return err
-	}
-	return s.Add(t)
-}
-
 type function[In, Out any] struct {
 	spec   Spec
 	schema *schema

@@ -83,7 +83,7 @@ func (t *httpTool) request(ctx context.Context, c Call) (*http.Request, error) {
 	}
 	req.Header.Set("User-Agent", "holdfast")
 	if body != nil {
-		req.Header.Set("Content-Type", "application/json")
+		req.Header.Set("Content-Type", jsonType)
 	}
 	for name, value := range t.config.Headers {
 		req.Header.Set(name, value)
@@ -116,11 +116,7 @@ func (t *httpTool) body(text string, args map[string]json.RawMessage) ([]byte, e
 	if !used {
 		return []byte(text), nil
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	err := e.Encode(rest)
-	return bytes.TrimSuffix(b.Bytes(), []byte("\n")), err
+	return plainJSON(rest)
 }
 
 // structuredString writes a string of RFC 8941, section 3.3.3: printable ASCII in quotes.
@@ -250,5 +246,5 @@ func answerType(header string, data []byte) string {
 	if utf8.Valid(data) {
 		return ""
 	}
-	return "application/octet-stream"
+	return octets
 }

@@ -89,8 +89,8 @@ type MCPServer struct {
 // ConnectMCP starts or reaches the server and lists its tools. The tools keep the version that they have
 // now: when the server later lists something else under a name, calls of that tool are refused until it
 // is connected to anew by another ConnectMCP. Over stdio a change is noticed when the server announces it
-// or is started anew, over HTTP also when its listing is five minutes old. Secrets known to mask are masked in errors, in what they quote of the
-// server's stderr, and in text results.
+// or is started anew, over HTTP also when its listing is five minutes old. Secrets known to mask, which may
+// be nil, are masked in errors, in what they quote of the server's stderr, and in text results.
 func ConnectMCP(ctx context.Context, cfg MCPConfig, mask *secret.Mask) (*MCPServer, error) {
 	cfg, err := checkMCP(cfg)
 	if err != nil {

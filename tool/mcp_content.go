@@ -64,8 +64,6 @@ func readResult(raw json.RawMessage, limit int64) (Result, error) {
 }
 
 const (
-	jsonType     = "application/json"
-	octets       = "application/octet-stream"
 	maxErrorText = 16 << 10
 	noReason     = "the tool reported an error and did not say which"
 	unreadable   = "[the tool answered, but not in the protocol's form]"

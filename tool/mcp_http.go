@@ -126,7 +126,7 @@ func (t *mcpHTTP) receive(r *http.Request, resp *http.Response, f *flight) error
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
 	switch kind {
-	case "application/json":
+	case jsonType:
 		return t.readJSON(resp, f)
 	case "text/event-stream":
 		resp.Body = newEventFilter(resp.Body, t.max, f)

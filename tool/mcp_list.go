@@ -26,7 +26,6 @@ const (
 // A remoteTool is a tool as a server listed it.
 type remoteTool struct {
 	Name         string          `json:"name"`
-	Title        string          `json:"title"`
 	Description  string          `json:"description"`
 	InputSchema  json.RawMessage `json:"inputSchema"`
 	OutputSchema json.RawMessage `json:"outputSchema"`
@@ -155,13 +154,7 @@ func sortedJSON(raw []byte) (json.RawMessage, error) {
 	if err := d.Decode(&v); err != nil {
 		return nil, err
 	}
-	var b bytes.Buffer
-	e := json.NewEncoder(&b)
-	e.SetEscapeHTML(false)
-	if err := e.Encode(v); err != nil {
-		return nil, err
-	}
-	return bytes.TrimSpace(b.Bytes()), nil
+	return plainJSON(v)
 }
 
 // sorted orders a list and finds names that are there twice.
