@@ -45,5 +45,10 @@ const (
 	AttributeAttention = "HoldfastAttention"
 )
 
+// Attributes returns the names of all search attributes.
+func Attributes() []string {
+	return []string{AttributeAgent, AttributeAttention, AttributeStatus, AttributeTenant}
+}
+
 // TaskQueue is the task queue used when the configuration names none.
 const TaskQueue = "holdfast"

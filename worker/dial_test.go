@@ -12,6 +12,8 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
 	"google.golang.org/grpc/codes"
+
+	"github.com/holdfast-run/holdfast/agent"
 )
 
 func allAttributes() map[string]enumspb.IndexedValueType {

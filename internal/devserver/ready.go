@@ -53,14 +53,12 @@ func prepare(ctx context.Context, c client.Client, namespace string) error {
 // registerAttributes registers the search attributes of package agent in a namespace; those that are there
 // already are left as they are.
 func registerAttributes(ctx context.Context, c client.Client, namespace string) error {
+	kinds := map[string]enumspb.IndexedValueType{}
+	for _, name := range agent.Attributes() {
+		kinds[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	}
 	_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
-		Namespace: namespace,
-		SearchAttributes: map[string]enumspb.IndexedValueType{
-			agent.AttributeAgent:     enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-			agent.AttributeStatus:    enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-			agent.AttributeTenant:    enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-			agent.AttributeAttention: enumspb.INDEXED_VALUE_TYPE_KEYWORD,
-		},
+		Namespace: namespace, SearchAttributes: kinds,
 	})
 	return err
 }
