@@ -132,7 +132,7 @@ func mcpReports(server string, t Tool, m *tool.MCPServer) []ToolReport {
 		r := specReport(l.Spec, t.Trusted || t.Tools[l.Tool].Effect != "")
 		r.Listed, r.Suggest, r.Problem = server+"."+l.Tool, l.Suggest, l.Problem
 		if r.Name == "" {
-			r.Name, r.Source, r.Version = l.Tool, "mcp:"+server, ""
+			r.Name, r.Source = l.Tool, "mcp:"+server
 		}
 		if r.Declared {
 			r.Suggest = ""

@@ -8,8 +8,8 @@ import (
 	"github.com/holdfast-run/holdfast/internal/secret"
 )
 
-// A Config is a holdfast.yaml that was read and found to be right, with all references resolved. It is
-// not changed after [Load].
+// A Config is a holdfast.yaml that was read and found to be right, with all references resolved. It comes
+// from [Load] or [Parse] and is not changed after that; one that is put together by hand cannot be run.
 type Config struct {
 	// Serial rises with every change of the file; work that has seen a higher one is refused. Default 1.
 	Serial int64
@@ -143,9 +143,6 @@ type Worker struct {
 	// ToolHeartbeat is after which silence an attempt of a tool is given up. Default 15s.
 	ToolHeartbeat time.Duration
 }
-
-// Mask hides the values of all references of the file; nil, which hides nothing, when there are none.
-func (c *Config) Mask() *secret.Mask { return c.mask }
 
 // Path returns the file that was loaded, empty for a configuration from [Parse].
 func (c *Config) Path() string { return c.source.path }

@@ -7,6 +7,7 @@ import (
 	"fmt"
 	"net"
 	"net/http"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -174,10 +175,5 @@ func (p *process) checkPolling(ctx context.Context) error {
 }
 
 func polls(pollers []*taskqueuepb.PollerInfo, identity string) bool {
-	for _, q := range pollers {
-		if q.GetIdentity() == identity {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(pollers, func(p *taskqueuepb.PollerInfo) bool { return p.GetIdentity() == identity })
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 	"unicode/utf8"
 
+	"github.com/holdfast-run/holdfast/activities"
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/secret"
 )
@@ -24,6 +25,7 @@ type source struct {
 	digest  agent.Digest
 	secrets []string
 	files   []string
+	whole   bool     // every reference is resolved
 	decoder *decoder // for the places of problems that only show when the tools are known
 }
 
@@ -86,7 +88,7 @@ func parse(name, dir string, b []byte, refs *references) (*Config, error) {
 		return nil, &ConfigError{sortProblems(d.problems)}
 	}
 	c.mask = secret.New(refs.secrets...)
-	c.source = source{digest: contentDigest(b, c), secrets: refs.secrets, files: refs.files, decoder: d}
+	c.source = source{digest: contentDigest(b, c), secrets: refs.secrets, files: refs.files, whole: refs.only == nil, decoder: d}
 	return c, nil
 }
 
@@ -104,7 +106,7 @@ func defaults() *Config {
 		Serial: 1,
 		Store:  Store{URL: "file://./.holdfast/store"},
 		Models: map[string]Model{}, Tools: map[string]Tool{}, Agents: map[string]Agent{},
-		Limits: Limits{Result: 48 << 10, Cache: 128 << 20},
+		Limits: Limits{Result: activities.DefaultMaxResult, Cache: 128 << 20},
 		Worker: Worker{
 			TaskQueue: agent.TaskQueue, Concurrency: 200,
 			StopTimeout: 30 * time.Second, StickyTimeout: 5 * time.Second, ToolHeartbeat: 15 * time.Second,
@@ -116,7 +118,7 @@ func defaultModel() Model {
 	return Model{
 		BaseURL: defaultBaseURL, Stream: true,
 		Timeout: ModelTimeouts{
-			Attempt: 5 * time.Minute, Call: 15 * time.Minute,
+			Attempt: activities.DefaultAttempt, Call: activities.DefaultCall,
 			Idle: time.Minute, Heartbeat: 15 * time.Second,
 		},
 	}

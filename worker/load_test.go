@@ -143,6 +143,7 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 		`"share":{"type":"number","minimum":0.10,"default":1e400},` +
 		`"note":{"type":"string","pattern":"^a<b$"}}}`
 	secretValue := func(written, resolved string) Value { return Value{written, resolved, true} }
+	literal := func(s string) Value { return Value{written: s, resolved: s} }
 	want := &Config{
 		Serial: 7,
 		Store:  Store{URL: "file://" + dir + "/store", Seal: secretValue("env:SEAL", "seal-value")},
@@ -161,7 +162,7 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 					Method: "POST", URL: "https://pay.example/orders/{order}/refund",
 					Headers: map[string]Value{
 						"Authorization": secretValue("Bearer ${env:TOKEN}", "Bearer token-value"),
-						"X-Team":        Literal("ops"),
+						"X-Team":        literal("ops"),
 					},
 					Query: []string{"share"}, Body: "json", AllowPrivate: true, MaxResult: 1 << 20,
 				},
@@ -169,7 +170,7 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 			"files": {
 				MCP: &MCP{
 					Command:   []string{"npx", "files"},
-					Env:       map[string]Value{"ROOT": Literal("/srv"), "FILES_TOKEN": secretValue("env:TOKEN", "token-value")},
+					Env:       map[string]Value{"ROOT": literal("/srv"), "FILES_TOKEN": secretValue("env:TOKEN", "token-value")},
 					MaxResult: 1 << 20, Concurrency: 2,
 				},
 				Trusted: true, ListTimeout: 5 * time.Second,

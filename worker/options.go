@@ -9,8 +9,8 @@ import (
 // Options change how a worker runs beyond what its file says. The zero value is what [Run] uses.
 type Options struct {
 	// Client is how Temporal is reached; nil reads the standard environment variables and profile
-	// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE and so on). Identity, logger, data
-	// converter and external storage are set where they are left out.
+	// (TEMPORAL_ADDRESS, TEMPORAL_NAMESPACE, TEMPORAL_PROFILE and so on). Address, namespace, identity,
+	// logger and external storage are set where they are left out.
 	Client *client.Options
 	// Logger gets what the worker logs, secrets masked; nil is slog's default.
 	Logger *slog.Logger

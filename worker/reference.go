@@ -21,9 +21,6 @@ type Value struct {
 	secret   bool
 }
 
-// Literal returns a Value that refers to nothing.
-func Literal(s string) Value { return Value{written: s, resolved: s} }
-
 // Reveal returns what the value refers to. Keep it out of logs, errors and records.
 func (v Value) Reveal() string { return v.resolved }
 

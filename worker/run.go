@@ -31,6 +31,9 @@ func Run(ctx context.Context, c *Config, tools ...tool.Tool) error {
 
 // Run is [Run] with options.
 func (o Options) Run(ctx context.Context, c *Config, tools ...tool.Tool) error {
+	if !c.source.whole {
+		return errors.New("this configuration cannot be run: read it with Load or Parse")
+	}
 	p, err := o.start(ctx, c, tools)
 	if err != nil {
 		if ctx.Err() != nil {

@@ -4,6 +4,8 @@ import (
 	"bytes"
 	"errors"
 	"log/slog"
+	"os"
+	"path/filepath"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -47,5 +49,23 @@ func TestNothingThatIsLoggedShowsASecret(t *testing.T) {
 		slog.Group("inner", "struct", struct{ A string }{"sk-hidden-value"}), "number", 7)
 	if got := out.String(); strings.Contains(got, "sk-hidden") || strings.Count(got, secret.Placeholder) != 5 || !strings.Contains(got, "number=7") {
 		t.Errorf("logged: %s", got)
+	}
+}
+
+func TestOnlyAConfigurationThatWasReadWholeIsRun(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "holdfast.yaml")
+	text := "models: {m: {base_url: 'http://127.0.0.1:1/v1', key: env:NOT_SET_HERE}}\nagents: {a: {instructions: help}}\n"
+	if err := os.WriteFile(path, []byte(text), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	partly, err := LoadStore(path)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for name, c := range map[string]*Config{"for the store": partly, "by hand": {}} {
+		if err := Run(t.Context(), c); err == nil || !strings.Contains(err.Error(), "read it with Load") {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
