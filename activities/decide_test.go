@@ -62,7 +62,7 @@ func TestAnActionIsNotSentWhenTheCancellationComesAfterItsRecord(t *testing.T) {
 		cancel()
 		r := &toolRun{
 			Activities: w.Activities, pulse: &pulse{ctx: ctx, attempt: 1, beat: func(Progress) {}}, snap: w.snap, in: in,
-			space: w.space(), key: keyOf(in), tool: tool.Tool(f), spec: f.spec, owner: true,
+			space: w.space(), key: keyOf(in), tool: tool.Tool(f), spec: f.spec,
 		}
 		res, err := r.first(w.dispatch(in, now()), now())
 		if err != nil {

@@ -42,7 +42,6 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	case standing.Token != d.Token:
 		return r.findOut(standing, nil)
 	}
-	r.owner = true
 	return r.first(d, clock)
 }
 
@@ -97,9 +96,11 @@ func (r *toolRun) conclude(d store.Dispatch, out tool.Result, err error) (agent.
 		failpoint.At(failpoint.ToolAfterCommit)
 	}
 	switch {
-	case err == nil || tool.Meaning(err) == tool.OutcomeFailed:
-		res, _ := r.told(out, err) // a result that cannot be stored has happened all the same
+	case err == nil:
+		res, _ := r.told(out, nil) // a result that cannot be stored has happened all the same
 		return r.record(res), nil
+	case tool.Meaning(err) == tool.OutcomeFailed:
+		return r.nothingDone(d, err)
 	case tool.Meaning(err) == tool.OutcomeNotSent:
 		return r.unsent(d, err)
 	}
@@ -116,26 +117,18 @@ func (r *toolRun) repeatable(d store.Dispatch) bool {
 	return r.spec.Class == agent.ClassIdempotent && time.Now().Add(r.spec.Timeout).Before(d.At.Add(r.spec.Window))
 }
 
-// unsent is for an attempt of which nothing has left. Of an action that is sent once, that is its definite
-// end, recorded so that nobody sends it later. An idempotent one is tried again, and has that end if every
-// attempt since the dispatch record knows the same; else it is uncertain.
+// unsent is for an attempt of which nothing has left. An idempotent action is tried again.
 func (r *toolRun) unsent(d store.Dispatch, err error) (agent.ToolResult, error) {
-	last := r.progress().Unsent
-	known := r.owner || last > 0 && last == r.attempt-1
 	if r.repeatable(d) && r.progress().Troubles < sendTries-1 && r.ctx.Err() == nil {
 		p := r.note(func(p *Progress) {
 			p.Troubles++
-			if p.Unsent = 0; known {
-				p.Unsent = r.attempt
+			if p.Unsent == r.place {
+				p.Unsent++
 			}
 		})
 		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, pause(tool.RetryAfter(err), p.Troubles), "tool %q: %v", r.in.Tool, err)
 	}
-	if !known {
-		return r.uncertain(d, err.Error()), nil
-	}
-	res, _ := r.told(tool.Result{}, fmt.Errorf("nothing was sent: %w", err))
-	return r.record(res), nil
+	return r.nothingDone(d, fmt.Errorf("nothing was sent: %w", err))
 }
 
 // record keeps a final outcome under the action's key. A record that stands already wins; one that cannot

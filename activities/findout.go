@@ -24,8 +24,7 @@ func (r *toolRun) findOut(standing store.Dispatch, damage error) (agent.ToolResu
 	case standing.Revoked:
 		return withdrawn(r.result(agent.StateCancelled)), nil
 	case r.repeatable(standing):
-		out, err := r.send()
-		return r.conclude(standing, out, err)
+		return r.again(standing)
 	}
 	return r.await(standing)
 }

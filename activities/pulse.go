@@ -18,8 +18,8 @@ type Progress struct {
 	Since    time.Time `json:"since,omitzero"`
 	// Bad counts those troubles that were undecodable answers.
 	Bad int `json:"bad,omitempty"`
-	// Unsent is the last attempt of an unbroken row from the first in which every attempt ended
-	// knowing that it sent nothing.
+	// Unsent counts the attempts that may send, from the owner of the dispatch record on, of which it
+	// is known that they sent nothing: see toolRun.again.
 	Unsent int `json:"unsent,omitempty"`
 }
 

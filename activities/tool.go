@@ -72,7 +72,7 @@ type toolRun struct {
 	tool    tool.Tool
 	spec    tool.Spec
 	verdict agent.Verdict
-	owner   bool // of the dispatch record
+	place   int // among the attempts that may send: see again
 }
 
 // admission decides whether the action may be sent as things stand now: the tool is there, the bytes

@@ -234,7 +234,12 @@ func TestIdempotentWithAnAttemptOfUnknownEndIsUncertain(t *testing.T) {
 		in := w.asked("pay", `{}`)
 		_, p, err := w.attempt(t.Context(), 1, Progress{}, in)
 		wantApp(t, err, agent.ErrTool, false)
-		// Attempt 2 died and left nothing: it may have sent.
+		// Attempt 2 died after it had taken its place: it may have sent.
+		again := claimOf(keyOf(in)+"/again-1", 2, in.Class, in.Action)
+		again.Revoked = false
+		if first, _, err := w.space().CreateDispatch(t.Context(), again); err != nil || !first {
+			t.Fatal(first, err)
+		}
 		for n := 3; ; n++ {
 			var res agent.ToolResult
 			if res, p, err = w.attempt(t.Context(), n, p, in); err == nil {
