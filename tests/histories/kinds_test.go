@@ -86,6 +86,20 @@ func quietScenes() []scene {
 			play: func(s *stage) { s.send(1); s.send(2); s.send(2); s.send(3); s.close(false) },
 		},
 		{
+			session: "again", kinds: map[string]int{"turn-waits-twice": 1}, model: refunds,
+			agent: "    limits: {steps: 1, wait: 10m}",
+			play: func(s *stage) {
+				s.send(1)
+				for more := range 2 {
+					s.waits(1)
+					s.signal(s.id(1), agent.SignalExtend, agent.Extend{Steps: 1})
+					s.asked(more + 2)
+				}
+				s.ended(1)
+				s.close(false)
+			},
+		},
+		{
 			session: "extended", kinds: map[string]int{"turn-waits-and-extended": 1, "session-extends": 0}, model: refunds,
 			agent: "    limits: {steps: 1, wait: 10m}",
 			play: func(s *stage) {
@@ -194,6 +208,24 @@ func brokenScenes() []scene {
 			},
 		},
 		{
+			session: "both", model: twoRefunds, refund: "once", dies: failpoint.ToolAfterDispatch,
+			kinds: map[string]int{"turn-uncertain-stops-later": 1},
+			play:  func(s *stage) { s.turn(1); s.close(true) },
+		},
+		{
+			// A worker whose configuration is older than what the session has seen leaves the turn to others.
+			session: "stale", kinds: map[string]int{"turn-opened-elsewhere": 2}, model: says("Hello."),
+			play: func(s *stage) {
+				s.turn(1)
+				s.restart(1)
+				s.send(2)
+				s.eventually("any worker may open the turn", func() bool { return s.hasScheduled(2, agent.ActivityOpen) })
+				s.restart(2)
+				s.ended(2)
+				s.close(false)
+			},
+		},
+		{
 			session: "terminated", model: refunds, refund: "once",
 			kinds: map[string]int{"turn-terminated": 1, "session-recovers-terminated-turn": 0},
 			pay:   payments.Config{Delay: 2 * time.Second, OnCommit: func(key string) { committed <- key }},
@@ -243,6 +275,17 @@ func refunds(r modeltest.Request) modeltest.Step {
 		return modeltest.Want(modeltest.Call{ID: "call_b", Name: "refund", Args: `{"order":"42","amount":"19.90"}`})
 	}
 	return modeltest.Say("Order 42 is refunded.")
+}
+
+// twoRefunds asks for both at once.
+func twoRefunds(r modeltest.Request) modeltest.Step {
+	if len(r.Results()) > 0 {
+		return modeltest.Say("I do not know.")
+	}
+	return modeltest.Want(
+		modeltest.Call{ID: "call_a", Name: "refund", Args: `{"order":"42","amount":"1.00"}`},
+		modeltest.Call{ID: "call_b", Name: "refund", Args: `{"order":"42","amount":"2.00"}`},
+	)
 }
 
 // manyReads asks for more reads than run at once, with an effect in their midst and one that cannot run.

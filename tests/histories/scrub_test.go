@@ -74,7 +74,7 @@ func present(m protoreflect.Message) iter.Seq2[protoreflect.FieldDescriptor, pro
 func TestHistoriesHoldNoSecretAndNoTraceOfAMachine(t *testing.T) {
 	t.Parallel()
 	host, _ := os.Hostname()
-	forbidden := []string{apiKey, "/home/", "/root/", "/tmp/", "/Users/", "/var/folders/", "file://", os.TempDir() + "/"}
+	forbidden := []string{apiKey, "/home/", "/root/", "/tmp/", "/Users/", "/var/folders/", "file:///", os.TempDir() + "/"}
 	if len(host) > 3 && host != "localhost" {
 		forbidden = append(forbidden, host)
 	}

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"bytes"
+	"cmp"
 	"context"
 	"fmt"
 	"net/http/httptest"
@@ -39,6 +40,8 @@ type stage struct {
 	client client.Client
 	model  *modeltest.Server
 	said   *lockedBuffer
+	payURL string
+	stop   func() // the latest worker
 }
 
 func newStage(t *testing.T, sc scene, binary, addr string) *stage {
@@ -59,7 +62,8 @@ func newStage(t *testing.T, sc scene, binary, addr string) *stage {
 	}
 	web := httptest.NewServer(pay)
 	t.Cleanup(func() { web.Close(); pay.Close() })
-	s.configure(web.URL)
+	s.payURL = web.URL
+	s.configure(2)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("workers said:\n%s", s.said.String())
@@ -68,14 +72,14 @@ func newStage(t *testing.T, sc scene, binary, addr string) *stage {
 	return s
 }
 
-func (s *stage) configure(payURL string) {
+func (s *stage) configure(serial int) {
 	s.t.Helper()
-	class := s.scene.refund
-	if class == "" {
-		class = "idempotent"
+	class, timeout := cmp.Or(s.scene.refund, "idempotent"), "5s"
+	if s.scene.dies != "" {
+		timeout = "1s" // a later attempt waits for as long as an earlier one may take
 	}
-	yaml := fmt.Sprintf(`serial: 1
-store: {url: "file://%s/store"}
+	yaml := fmt.Sprintf(`serial: %d
+store: {url: "file://./store"}
 worker: {task_queue: %q, tool_heartbeat: 2s, stop_timeout: 2s, sticky_timeout: 1s}
 models:
   scripted:
@@ -93,7 +97,7 @@ tools:
   refund:
     description: Refunds an order.
     effect: %s
-    timeout: 5s
+    timeout: %s
     parameters:
       type: object
       properties: {order: {type: string}, amount: {type: string}}
@@ -106,7 +110,7 @@ agents:
     model: scripted
     tools: [lookup_order, refund]
 %s
-`, s.dir, s.queue(), s.model.URL(), payURL, class, payURL, s.scene.agent)
+`, serial, s.queue(), s.model.URL(), s.payURL, class, timeout, s.payURL, s.scene.agent)
 	if err := os.WriteFile(filepath.Join(s.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -127,7 +131,8 @@ func (s *stage) work(failpoints string) <-chan struct{} {
 	}
 	dead := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(dead) }()
-	s.t.Cleanup(func() { _ = cmd.Process.Signal(syscall.SIGKILL); <-dead })
+	s.stop = func() { _ = cmd.Process.Signal(syscall.SIGKILL); <-dead }
+	s.t.Cleanup(s.stop)
 	return dead
 }
 
@@ -265,6 +270,28 @@ func (s *stage) terminate(id string) {
 	if err := s.client.TerminateWorkflow(s.t.Context(), id, "", "recorded"); err != nil {
 		s.t.Fatal(err)
 	}
+}
+
+// restart replaces the worker by one whose configuration has another serial.
+func (s *stage) restart(serial int) {
+	s.t.Helper()
+	s.stop()
+	s.configure(serial)
+	s.work("")
+}
+
+// hasScheduled says whether a turn has an activity of a type.
+func (s *stage) hasScheduled(turn int, typ string) bool {
+	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), s.id(turn), "")
+	if err != nil {
+		return false
+	}
+	for _, a := range d.GetPendingActivities() {
+		if a.GetActivityType().GetName() == typ {
+			return true
+		}
+	}
+	return false
 }
 
 // runs returns the histories of a workflow's runs, first to last.

@@ -117,7 +117,7 @@ func changes(h *historypb.History, w *watch) []Difference {
 		if id := past[event]; !w.changes[id] {
 			out = append(out, Difference{
 				Event: event, What: "change id", Recorded: id,
-				Now: "nothing asks for it; a change id is never renamed or removed while runs carry it",
+				Now: nothing + "; a change id is never renamed or removed while runs carry it",
 			})
 		}
 	}
