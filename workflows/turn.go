@@ -65,6 +65,8 @@ func (t *turn) setup(ctx workflow.Context) error {
 		panic(err)
 	}
 	listen(ctx, agent.SignalCancel, func(_ workflow.Context, c agent.Cancel) { t.onCancel(c) })
+	// Not only between steps: what a terminated turn had been told is read back from its view.
+	listen(ctx, agent.SignalSteer, func(_ workflow.Context, s agent.Steering) { t.onSteer(s) })
 	return workflow.SetQueryHandlerWithOptions(ctx, agent.QueryTurn, func() (agent.TurnView, error) { return t.view(), nil },
 		workflow.QueryHandlerOptions{Description: "what the turn is doing now"})
 }

@@ -83,9 +83,19 @@ func (t *turn) continueAsNew() error {
 // drain takes every signal that has arrived. A signal that is in history and was not received is lost when
 // the run ends.
 func (t *turn) drain() {
-	arrived(t.root, agent.SignalSteer, func(s agent.Steering) { t.st.Steering = append(t.st.Steering, s.Message) })
+	arrived(t.root, agent.SignalSteer, t.onSteer)
 	arrived(t.root, agent.SignalExtend, t.onExtend)
 	arrived(t.root, agent.SignalCancel, t.onCancel)
+}
+
+// onSteer keeps a message for the next step. The session has looked at what it sends; a signal sent by hand is
+// held to the same.
+func (t *turn) onSteer(s agent.Steering) {
+	if err := wellFormed(s.Message); err != nil {
+		t.log.Warn("A steering message was dropped.", "error", err)
+		return
+	}
+	t.st.Steering = append(t.st.Steering, s.Message)
 }
 
 // onExtend adds what was granted; a signal cannot take anything away.

@@ -369,6 +369,38 @@ func TestSteeringReachesTheNextStepOrIsHandedBack(t *testing.T) {
 	}
 }
 
+// A turn that is terminated in the middle of a step hands its messages back through its view.
+func TestSteeringIsInTheViewAtOnceAndWhatIsNoMessageIsNot(t *testing.T) {
+	t.Parallel()
+	w := &world{answers: []agent.ModelResult{calls(call("look", "a", agent.ClassRead))}}
+	env := newTurn(t, w)
+	var view agent.TurnView
+	w.tools = map[string]func(agent.ToolInput) (agent.ToolResult, error){"look": func(agent.ToolInput) (agent.ToolResult, error) {
+		env.RegisterDelayedCallback(func() {
+			for _, m := range []agent.Message{{}, {ID: "now-1", Text: "stop"}} {
+				env.SignalWorkflow(agent.SignalSteer, agent.Steering{Message: m})
+			}
+		}, 0)
+		env.RegisterDelayedCallback(func() {
+			v, err := env.QueryWorkflow(agent.QueryTurn)
+			if err == nil {
+				err = v.Get(&view)
+			}
+			if err != nil {
+				t.Error(err)
+			}
+		}, time.Millisecond)
+		return agent.ToolResult{}, temporal.NewApplicationErrorWithOptions("busy", agent.ErrTool, temporal.ApplicationErrorOptions{NextRetryDelay: time.Second})
+	}}
+	env.RegisterDelayedCallback(env.CancelWorkflow, 500*time.Millisecond)
+	res := finish(t, env, turnInput())
+	for where, got := range map[string][]agent.Message{"the view": view.Steering, "the result": res.Undelivered} {
+		if len(got) != 1 || got[0].ID != "now-1" {
+			t.Errorf("%s has %+v", where, got)
+		}
+	}
+}
+
 func TestATurnContinuesAsNewBetweenStepsAndLosesNothing(t *testing.T) {
 	t.Parallel()
 	w := &world{
