@@ -13,8 +13,10 @@ const (
 	RoleNotice Role = "notice"
 )
 
-// InlineText is the longest text in bytes that travels through history inside an entry. Longer ones go
-// to the store and are named by their digest, so that a step leaves a constant in history.
+// InlineText is the longest message that starts a turn and the longest tool result, in bytes, that travels
+// through history inside an entry. Longer ones go to the store and are named by their digest, so that a step
+// leaves a constant in history. What steers a running turn (up to [MaxMessage]) and why a call was refused
+// stand whole in their entries.
 const InlineText = 256
 
 // An Entry is something said that the transcript does not hold yet: it goes from the workflow to the
