@@ -282,11 +282,11 @@ func (s *stage) restart(serial int) {
 
 // hasScheduled says whether a turn has an activity of a type.
 func (s *stage) hasScheduled(turn int, typ string) bool {
-	d, err := s.client.DescribeWorkflowExecution(s.t.Context(), s.id(turn), "")
+	d, err := s.client.DescribeWorkflow(s.t.Context(), s.id(turn), "")
 	if err != nil {
 		return false
 	}
-	for _, a := range d.GetPendingActivities() {
+	for _, a := range d.RawResponse.GetPendingActivities() {
 		if a.GetActivityType().GetName() == typ {
 			return true
 		}
