@@ -218,6 +218,20 @@ var bad = []struct {
 		[]string{"TMPRL1100"},
 	},
 	{
+		"a run that ended where it now waits", "session-two-turns-closed",
+		func(d *draft) {
+			i := d.nth(enumspb.EVENT_TYPE_CHILD_WORKFLOW_EXECUTION_COMPLETED, 1) + 4 // and the task that it woke
+			d.h.Events = append(d.h.Events[:i], &historypb.HistoryEvent{
+				EventType: continued,
+				Attributes: &historypb.HistoryEvent_WorkflowExecutionContinuedAsNewEventAttributes{WorkflowExecutionContinuedAsNewEventAttributes: &historypb.WorkflowExecutionContinuedAsNewEventAttributes{
+					WorkflowTaskCompletedEventId: int64(i),
+				}},
+			})
+			d.renumber()
+		}, true,
+		[]string{"end of the run: history has continued as new, this build has the run goes on"},
+	},
+	{
 		"a run that went on after its end", "turn-done",
 		func(d *draft) {
 			last := d.event(completed, 1)
