@@ -29,6 +29,7 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	d := claimOf(r.key, r.attempt, r.spec.Class, r.in.Action)
 	clock := time.Now()
 	d.Verdict, d.SendBy, d.Revoked = r.verdict, d.At.Add(min(r.spec.Timeout, maxSendBy)), false
+	d.Tool, d.Intent = r.in.Tool, r.in.Intent
 	standing, err := persist(r.ctx, func(ctx context.Context) (store.Dispatch, error) {
 		// Trying again with the same token finds out whether a create that failed had succeeded.
 		_, standing, err := r.space.CreateDispatch(ctx, d)

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -12,6 +13,7 @@ import (
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/effect"
+	"github.com/holdfast-run/holdfast/store"
 )
 
 const (
@@ -82,6 +84,9 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 		return res, nil
 	}
 	ledger, entries, err := a.settleAll(ctx, s, in, view)
+	if err == nil {
+		err = a.addDispatched(ctx, s, in, &ledger)
+	}
 	if err != nil {
 		return agent.TurnResult{}, err
 	}
@@ -94,10 +99,15 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 		Scope: in.Scope, Turn: in.Turn, Agent: view.Agent, Definition: view.Definition,
 		Result: res, Ledger: ledger.All(), Entries: entries,
 	})
-	if err != nil {
+	var app *temporal.ApplicationError
+	switch {
+	case err == nil:
+		res.Closing, res.Head = end.Closing, end.Head
+	case errors.As(err, &app) && app.NonRetryable(): // the session must hear of the effects all the same
+		res.Reason.Message = s.say("%s; %s", res.Reason.Message, app.Message())
+	default:
 		return agent.TurnResult{}, err
 	}
-	res.Closing, res.Head = end.Closing, end.Head
 	return res, nil
 }
 
@@ -156,6 +166,39 @@ func (a *Activities) settleAll(ctx context.Context, s *Snapshot, in agent.Recove
 		}
 	}
 	return ledger, entries, nil
+}
+
+// addDispatched adds the effects that may have been sent and of which the turn's last state says nothing: a
+// state that was put together from a history lacks what earlier runs carried along and what could not be
+// decoded. The dispatch records have them all.
+func (a *Activities) addDispatched(ctx context.Context, s *Snapshot, in agent.RecoverInput, ledger *effect.Ledger) error {
+	space := a.Store.Space(in.Scope)
+	keys, err := space.List(ctx, store.KindDispatches, fmt.Sprintf("%s:turn-%d/", in.Scope, in.Turn))
+	if err != nil {
+		return s.storeTrouble(ctx, "listing the dispatch records", err)
+	}
+	for _, key := range keys {
+		if _, there := ledger.Get(key); there || strings.Count(key, "/") != 2 { // the rest are repeats: see toolRun.again
+			continue
+		}
+		d, err := space.Dispatch(ctx, key)
+		if err != nil && !definite(err) {
+			return s.storeTrouble(ctx, "reading the dispatch of "+key, err)
+		}
+		e := agent.Effect{Key: key, Tool: d.Tool, Class: d.Class, State: agent.StateDispatched, Action: d.Action, Intent: d.Intent, Attempt: max(d.Attempt, 1), At: d.At}
+		_, _ = fmt.Sscanf(key, in.Scope.String()+":turn-%d/%d.%d/", &e.Place.Turn, &e.Place.Step, &e.Place.Call)
+		res, err := a.reconcile(ctx, s, in.Scope, e)
+		if err != nil {
+			return err
+		}
+		if res.State != agent.StateUncertain {
+			continue // it had its end, or was never sent
+		}
+		if ledger.Add(e) == nil {
+			_ = ledger.Settle(key, res) // dispatched to uncertain is always allowed
+		}
+	}
+	return nil
 }
 
 // lastCalls returns the ids of the calls of the last answer in the transcript.

@@ -4,6 +4,7 @@ import (
 	"encoding/json"
 	"errors"
 	"os"
+	"path/filepath"
 	"strings"
 	"testing"
 	"time"
@@ -263,6 +264,29 @@ func TestRecoverLearnsTheEndOfEveryKindOfTurn(t *testing.T) {
 
 	if res = s.recover(t, w, 6); res.Status != agent.StatusFailed || !strings.Contains(res.Reason.Message, "never started") {
 		t.Errorf("a turn that never was: %+v", res)
+	}
+}
+
+// Nothing is left of the turn but its dispatch records, and a closing record that cannot be read.
+func TestRecoverLosesNoEffectThatMayHaveBeenSent(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	w := newWorld(t, "file://"+dir, newFake(t, spec(agent.ClassOnce), nil))
+	left := leave(t, w, 7)
+	file := filepath.Join(dir, w.scope.String(), string(store.KindClosings), "turn-7")
+	if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := os.WriteFile(file, []byte("not a record"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	res := newStand(t, nil, agent.ModelResult{}, agent.ToolResult{}).recover(t, w, 7)
+	if len(res.Effects) != 1 || res.Effects[0].Key != keyOf(left.inputs[1]) ||
+		res.Effects[0].State != agent.StateUncertain || res.Effects[0].Place != left.inputs[1].Place {
+		t.Errorf("effects %+v", res.Effects)
+	}
+	if res.Status != agent.StatusFailed || !strings.Contains(res.Reason.Message, "closing record") {
+		t.Errorf("recovered %+v", res)
 	}
 }
 

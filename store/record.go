@@ -22,7 +22,10 @@ type Dispatch struct {
 	Verdict agent.Verdict `json:"verdict,omitzero"`
 	Class   agent.Class   `json:"class,omitempty"`
 	Action  agent.Digest  `json:"action,omitempty"`
-	At      time.Time     `json:"at,omitzero"`
+	// Tool and Intent are for whoever has nothing left of the turn but this.
+	Tool   string    `json:"tool,omitempty"`
+	Intent string    `json:"intent,omitempty"`
+	At     time.Time `json:"at,omitzero"`
 	// SendBy is the last moment at which the attempt sends: absence at the destination proves
 	// nothing before it.
 	SendBy time.Time `json:"sendBy,omitzero"`
