@@ -25,8 +25,10 @@ import (
 
 const (
 	dialTimeout = 5 * time.Second
-	// oversize is from which size in bytes on a payload goes to the store instead of into history.
-	oversize = 256 << 10
+	// oversize is from which size in bytes on a payload goes to the store instead of into history. A
+	// workflow task may start 16 reads and an effect, and the server takes no task of 4 MiB or more: it
+	// would be tried for ever.
+	oversize = 128 << 10
 )
 
 // clientOptions are those of o or of the environment, with what every worker needs.
