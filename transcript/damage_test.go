@@ -264,6 +264,28 @@ func TestAfterALostLastSegmentReadingGoesOnUnverified(t *testing.T) {
 	}
 }
 
+func TestAWrongLinkToEarlierSegmentsIsReportedAndNotFollowed(t *testing.T) {
+	t.Parallel()
+	s, _ := newStore(t)
+	heads, all := grow(t, New(s, 0), 7)
+	space, name := s.Space(scope), link{seq: 7, hash: heads[7].Hash}.name()
+	raw, err := space.Get(t.Context(), store.KindSegments, name)
+	if err != nil {
+		t.Fatal(err)
+	}
+	base := `"base":"` + string(heads[5].Hash) + `"`
+	raw = bytes.Replace(raw, []byte(base), []byte(`"base":"`+string(heads[3].Hash)+`"`), 1)
+	if err := space.Mend(t.Context(), store.KindSegments, name, raw); err != nil {
+		t.Fatal(err)
+	}
+	if r := verify(t, s, heads[7]); r.First != 7 || len(r.Findings) != 1 || !strings.Contains(r.Findings[0].Problem, "do not chain") {
+		t.Errorf("report %+v", r)
+	}
+	if c := read(t, New(s, 0), heads[7]); !sameEntries(all, c.Entries) || len(c.Gaps) != 0 {
+		t.Errorf("%d entries, gaps %v", len(c.Entries), c.Gaps)
+	}
+}
+
 func TestOfSeveralCandidatesReadingTakesWhatTheyHaveInCommon(t *testing.T) {
 	t.Parallel()
 	s, b := newStore(t)
