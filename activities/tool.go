@@ -149,7 +149,7 @@ func (r *toolRun) told(out tool.Result, err error) (agent.ToolResult, error) {
 	if err != nil {
 		res.State = agent.StateFailed
 		res.Note = cut(r.snap.Mask.String(err.Error()), maxPreview)
-		out = tool.Result{Data: []byte("failed: " + cut(err.Error(), maxFailure))}
+		out = tool.Result{Data: []byte("failed: " + cut(r.snap.Mask.String(err.Error()), maxFailure))}
 	}
 	res.Attempt = r.attempt
 	c, err := r.keepContent(out.Data, out.Type)

@@ -551,6 +551,17 @@ func TestResultsAreMaskedAndBounded(t *testing.T) {
 	})
 }
 
+func TestASecretInALongErrorIsMaskedBeforeItIsCut(t *testing.T) {
+	t.Parallel()
+	long := tool.Failed(errors.New(strings.Repeat("x", maxFailure-len(hush)+2) + hush))
+	w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), fails(long)))
+	res := w.mustAttempt(1, w.asked("pay", `{}`))
+	b, err := w.space().Body(t.Context(), *res.Body)
+	if err != nil || strings.Contains(string(b), hush[:6]) {
+		t.Errorf("error %v; the text ends in %q", err, b[len(b)-40:])
+	}
+}
+
 func TestWorkThatAnotherWorkerMustDoIsRefused(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), nil))

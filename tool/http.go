@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/secret"
 )
 
 // DefaultMaxResult is the longest answer of an HTTP tool in bytes, unless its configuration says
@@ -97,7 +98,7 @@ func NewHTTP(c HTTPConfig) (Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: %w", c.Name, err)
 	}
-	t := &httpTool{spec: spec, config: c, target: target}
+	t := &httpTool{spec: spec, config: c, target: target, mask: headerMask(c.Headers, c.HeaderRefs)}
 	t.client = &http.Client{
 		Transport:     newTransport(newGuard(target.base, c.AllowPrivate, c.Refuse), spec.Class == agent.ClassRead),
 		CheckRedirect: redirects,
@@ -163,6 +164,17 @@ func checkHeader(name, value string) error {
 		}
 	}
 	return nil
+}
+
+// headerMask returns a mask of the values of headers that are secrets, and of what follows an authentication
+// scheme such as "Bearer".
+func headerMask(values, refs map[string]string) *secret.Mask {
+	var secrets []string
+	for name := range refs {
+		_, credentials, _ := strings.Cut(values[name], " ")
+		secrets = append(secrets, values[name], credentials)
+	}
+	return secret.New(secrets...)
 }
 
 // declaration is what the version depends on besides the spec: everything but the values of secrets.

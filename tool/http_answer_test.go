@@ -55,6 +55,24 @@ func TestStatusSaysWhatHappened(t *testing.T) {
 	}
 }
 
+func TestASecretThatAnErrorEchoesIsMaskedBeforeItIsCut(t *testing.T) {
+	t.Parallel()
+	const token = "hunter2-is-the-secret"
+	b := serve(t, func(w http.ResponseWriter, r *http.Request) {
+		w.WriteHeader(http.StatusForbidden)
+		at := maxErrorBody - len(token) + 1
+		fmt.Fprint(w, strings.Repeat("x", at)+strings.TrimPrefix(r.Header.Get("Authorization"), "Bearer ")+strings.Repeat("y", 9000))
+	})
+	tool := newHTTP(t, HTTPConfig{
+		Method: "POST", URL: b.URL + "/{order}",
+		Headers: map[string]string{"Authorization": "Bearer " + token}, HeaderRefs: map[string]string{"Authorization": "env:TOKEN"},
+	})
+	_, err := do(t, tool, `{"order":"1"}`)
+	if err == nil || strings.Contains(err.Error(), token[:6]) || len(err.Error()) > maxErrorBody+300 {
+		t.Errorf("error ends in %q", err.Error()[len(err.Error())-80:])
+	}
+}
+
 func TestRetryAfterIsReadInBothForms(t *testing.T) {
 	t.Parallel()
 	now := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)

@@ -19,10 +19,12 @@ import (
 	"unicode/utf8"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/secret"
 )
 
 const (
 	maxErrorBody  = 2 << 10        // bytes of an error's body that the model is shown
+	maxEcho       = 16 << 10       // bytes beyond them in which a secret may end that is cut there
 	maxRetryAfter = 24 * time.Hour // longer waits are cut
 	maxRedirects  = 5
 )
@@ -32,6 +34,7 @@ type httpTool struct {
 	config HTTPConfig
 	target *target
 	client *http.Client
+	mask   *secret.Mask // of the values of secret headers
 }
 
 func (t *httpTool) Spec() Spec { return t.spec }
@@ -167,7 +170,7 @@ func (t *httpTool) noAnswer(ctx context.Context, err error, connected bool) erro
 // refusal says what an answer means that is not 2xx.
 func (t *httpTool) refusal(resp *http.Response) error {
 	code := resp.StatusCode
-	err := fmt.Errorf("%q answered %d %s%s", t.target.base.Host, code, http.StatusText(code), errorBody(resp.Body))
+	err := fmt.Errorf("%q answered %d %s%s", t.target.base.Host, code, http.StatusText(code), errorBody(resp.Body, t.mask))
 	switch {
 	case code == http.StatusRequestTimeout, code == http.StatusConflict, code == http.StatusTooEarly,
 		code == http.StatusTooManyRequests, code >= 500:
@@ -184,8 +187,11 @@ func (t *httpTool) refusal(resp *http.Response) error {
 	return Ambiguous(err)
 }
 
-func errorBody(r io.Reader) string {
-	b, _ := io.ReadAll(io.LimitReader(r, maxErrorBody+1)) // what came is all there is to say
+// errorBody returns the beginning of an error's body. It may echo a secret header, and half of one would be
+// known to no mask, so it is masked before it is cut.
+func errorBody(r io.Reader, mask *secret.Mask) string {
+	b, _ := io.ReadAll(io.LimitReader(r, maxErrorBody+maxEcho)) // what came is all there is to say
+	b = mask.Bytes(b)
 	cut := ""
 	if len(b) > maxErrorBody {
 		b, cut = b[:maxErrorBody], " [cut]"

@@ -12,6 +12,8 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
+
+	"github.com/holdfast-run/holdfast/internal/secret"
 )
 
 // mcpHTTP carries the requests of the SDK's HTTP transport. It adds the configured headers, and for a
@@ -21,7 +23,8 @@ type mcpHTTP struct {
 	base    http.RoundTripper
 	host    string // the only one that gets the headers
 	headers map[string]string
-	max     int // bytes of one answer
+	mask    *secret.Mask // of their secret values
+	max     int          // bytes of one answer
 }
 
 func newMCPHTTP(c MCPConfig, maxAnswer int) *http.Client {
@@ -32,7 +35,7 @@ func newMCPHTTP(c MCPConfig, maxAnswer int) *http.Client {
 	// No connection is kept: one that turned out to be dead would make a call uncertain.
 	base := newTransport(newGuard(u, c.AllowPrivate, c.Refuse), false)
 	return &http.Client{
-		Transport:     &mcpHTTP{base: base, host: u.Host, headers: c.Headers, max: maxAnswer},
+		Transport:     &mcpHTTP{base: base, host: u.Host, headers: c.Headers, mask: headerMask(c.Headers, c.HeaderRefs), max: maxAnswer},
 		CheckRedirect: redirects,
 	}
 }
@@ -121,7 +124,7 @@ func (t *mcpHTTP) receive(r *http.Request, resp *http.Response, f *flight) error
 	if resp.StatusCode < 200 || resp.StatusCode > 299 {
 		return &statusError{
 			code: resp.StatusCode, session: r.Header.Get("Mcp-Session-Id") != "",
-			text: printable(errorBody(resp.Body)), after: retryAfter(resp),
+			text: printable(errorBody(resp.Body, t.mask)), after: retryAfter(resp),
 		}
 	}
 	kind, _, _ := mime.ParseMediaType(resp.Header.Get("Content-Type"))
