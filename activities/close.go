@@ -16,6 +16,7 @@ type Closing struct {
 	Definition agent.Digest     `json:"definition,omitempty"`
 	Result     agent.TurnResult `json:"result"`
 	Ledger     []agent.Effect   `json:"ledger,omitempty"`
+	Folded     []agent.Count    `json:"folded,omitempty"`
 	Build      string           `json:"build,omitempty"`
 }
 
@@ -44,7 +45,7 @@ func (a *Activities) close(ctx context.Context, s *Snapshot, in agent.CloseInput
 	in.Result.Head, in.Result.Store = head, a.Store.ID()
 	b, err := json.Marshal(Closing{
 		Version: closingVersion, Scope: in.Scope, Turn: in.Turn, Agent: in.Agent, Definition: in.Definition,
-		Result: in.Result, Ledger: in.Ledger, Build: a.Build,
+		Result: in.Result, Ledger: in.Ledger, Folded: in.Folded, Build: a.Build,
 	})
 	if err != nil {
 		return agent.CloseResult{}, s.final(agent.ErrInternal, "the closing record has no JSON form: %v", err)

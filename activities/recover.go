@@ -97,7 +97,7 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 	}
 	end, err := a.close(ctx, s, agent.CloseInput{
 		Scope: in.Scope, Turn: in.Turn, Agent: view.Agent, Definition: view.Definition,
-		Result: res, Ledger: ledger.All(), Entries: entries,
+		Result: res, Ledger: ledger.All(), Folded: append(view.Folded, ledger.Folded()...), Entries: entries,
 	})
 	var app *temporal.ApplicationError
 	switch {

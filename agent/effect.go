@@ -59,3 +59,10 @@ type Effect struct {
 	// Conflict says that a late outcome contradicts the state, which it does not change.
 	Conflict string `json:"conflict,omitempty"`
 }
+
+// A Count says how many settled effects of a turn ended in a state and are kept as a number only. Each still
+// has its result record in the store.
+type Count struct {
+	State State `json:"state"`
+	N     int   `json:"n"`
+}

@@ -135,6 +135,7 @@ type CloseInput struct {
 	Definition Digest     `json:"definition,omitempty"`
 	Result     TurnResult `json:"result"`
 	Ledger     []Effect   `json:"ledger,omitempty"`
+	Folded     []Count    `json:"folded,omitempty"` // settled effects that the ledger only counts
 	Entries    []Entry    `json:"entries,omitempty"`
 	Store      string     `json:"store,omitempty"`
 }
@@ -179,6 +180,7 @@ type TurnView struct {
 	Reason  *Reason `json:"reason,omitempty"`
 	// Ledger holds every effect of the turn that is open and the latest settled ones.
 	Ledger []Effect `json:"ledger,omitempty"`
+	Folded []Count  `json:"folded,omitempty"` // the settled ones before those
 	// Entries were said or answered but are not in the transcript yet.
 	Entries    []Entry   `json:"entries,omitempty"`
 	Steering   []Message `json:"steering,omitempty"`

@@ -9,7 +9,7 @@ import (
 
 type ledgerJSON struct {
 	Effects []agent.Effect `json:"effects,omitempty"`
-	Folded  []Count        `json:"folded,omitempty"`
+	Folded  []agent.Count  `json:"folded,omitempty"`
 }
 
 // MarshalJSON writes the form that continue-as-new carries.

@@ -15,19 +15,13 @@ const (
 	MaxNote    = 500  // bytes of a note or conflict; longer ones are cut
 )
 
-// A Count says how many effects ended in a state and were folded.
-type Count struct {
-	State agent.State `json:"state"`
-	N     int         `json:"n"`
-}
-
 // A Ledger holds the effects of one run in the order in which they were asked for. The zero value is
 // empty and ready. It is carried by continue-as-new as JSON. Open effects are kept whole, and so are
 // those with a conflict, which must stay in sight; of the other settled ones the latest [MaxSettled]
 // are, and [Ledger.Folded] counts the rest. It is not safe for concurrent use.
 type Ledger struct {
 	effects []agent.Effect
-	folded  []Count
+	folded  []agent.Count
 }
 
 // Add takes a new effect, in any state that Can knows (a denied call starts as denied). It refuses a key
@@ -103,7 +97,7 @@ func (l *Ledger) Blocks(intent string) (agent.Effect, bool) {
 }
 
 // Folded returns how many effects are only counted, by state, in the order in which the states came up.
-func (l *Ledger) Folded() []Count { return append([]Count(nil), l.folded...) }
+func (l *Ledger) Folded() []agent.Count { return append([]agent.Count(nil), l.folded...) }
 
 func (l *Ledger) index(key string) int {
 	// From the end: what moves is nearly always among the latest.
@@ -157,7 +151,7 @@ func (l *Ledger) count(s agent.State) {
 			return
 		}
 	}
-	l.folded = append(l.folded, Count{State: s, N: 1})
+	l.folded = append(l.folded, agent.Count{State: s, N: 1})
 }
 
 func bounded(e agent.Effect) agent.Effect {

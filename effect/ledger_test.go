@@ -119,7 +119,7 @@ func TestLedgerFoldsTheEarliestSettledEffectsOnly(t *testing.T) {
 	if got, want := len(l.All()), effect.MaxSettled+2; got != want {
 		t.Errorf("%d effects are kept, want %d", got, want)
 	}
-	if diff := cmp.Diff([]effect.Count{{State: agent.StateCommitted, N: 10}}, l.Folded()); diff != "" {
+	if diff := cmp.Diff([]agent.Count{{State: agent.StateCommitted, N: 10}}, l.Folded()); diff != "" {
 		t.Error(diff)
 	}
 	for key, want := range map[string]bool{"open": true, "conflict": true, "k9": false, "k10": true} {

@@ -55,7 +55,8 @@ type shownTurn struct {
 	Head       agent.Head     `json:"head"`
 	Usage      agent.Usage    `json:"usage"`
 	Steps      []shownStep    `json:"steps"`
-	Effects    []agent.Effect `json:"effects,omitempty"` // open ones
+	Effects    []agent.Effect `json:"effects,omitempty"` // open ones and, while the turn answers, settled ones
+	Folded     []agent.Count  `json:"folded,omitempty"`  // settled ones that the turn only counts
 	Closing    agent.Digest   `json:"closing,omitempty"`
 }
 
@@ -129,7 +130,7 @@ func (o *showOptions) askTurn(ctx context.Context, c *conn, s *shownTurn) {
 		o.app.note("note: the turn itself does not answer (%s); this is what its history says", line(err.Error(), 120))
 		return
 	}
-	s.Waiting, s.Effects, s.Usage, s.Head = v.Waiting, v.Ledger, v.Usage, v.Head
+	s.Waiting, s.Effects, s.Folded, s.Usage, s.Head = v.Waiting, v.Ledger, v.Folded, v.Usage, v.Head
 	if v.Status != "" {
 		s.Status = v.Status
 	}
@@ -267,6 +268,9 @@ func (a *App) printTurn(s *shownTurn) {
 	for _, e := range s.Effects {
 		fmt.Fprintf(a.Out, "  %s %s  %s\n", line(string(e.State), 32), line(e.Tool, 64), line(e.Key, 240))
 		a.field("  note", e.Note)
+	}
+	for _, c := range s.Folded {
+		fmt.Fprintf(a.Out, "  %s %d earlier ones\n", line(string(c.State), 32), c.N)
 	}
 }
 

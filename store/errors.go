@@ -28,6 +28,15 @@ func (s *Store) fail(op, name string, err error) error {
 	return fmt.Errorf("store %q: %s %q: %w", s.url, op, name, explain(err))
 }
 
+// failWrite is fail for what is not there yet anyway: "not found" is then the bucket itself, which may come
+// back, and nothing that could be said of the object.
+func (s *Store) failWrite(op, name string, err error) error {
+	if gcerrors.Code(err) == gcerrors.NotFound {
+		err = fmt.Errorf("the bucket is not there: %w", err)
+	}
+	return fmt.Errorf("store %q: %s %q: %w", s.url, op, name, explain(err))
+}
+
 // explain puts words for a person before the error of a file system. The error stays in the chain.
 func explain(err error) error {
 	switch {

@@ -39,7 +39,7 @@ func (s *Store) create(ctx context.Context, name string, b []byte) (bool, error)
 		return false, nil
 	}
 	if err != nil {
-		return false, s.fail("create", name, err)
+		return false, s.failWrite("create", name, err)
 	}
 	return true, nil
 }
@@ -47,7 +47,7 @@ func (s *Store) create(ctx context.Context, name string, b []byte) (bool, error)
 // replace writes an object whatever stands there.
 func (s *Store) replace(ctx context.Context, name string, b []byte) error {
 	if err := s.write(ctx, name, b, false); err != nil {
-		return s.fail("replace", name, err)
+		return s.failWrite("replace", name, err)
 	}
 	return nil
 }

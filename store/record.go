@@ -43,9 +43,6 @@ type Result struct {
 // A ModelRecord is a model's answer as it was accepted.
 type ModelRecord struct {
 	Result agent.ModelResult `json:"result"`
-	// Raw names the assistant's answer with its calls as they were written, so that a verdict can be
-	// decided anew.
-	Raw agent.Body `json:"raw"`
 	// The whole digests of what the result names by 16 digits.
 	Prompt agent.Digest `json:"prompt,omitempty"`
 	Tools  agent.Digest `json:"tools,omitempty"`

@@ -32,7 +32,7 @@ func results() map[string]Result {
 				Head: agent.Head{Seq: 3, Hash: agent.DigestOf(nil)}, Text: "hi",
 				Calls: []agent.Call{{ID: "c", Tool: "pay", Args: `{"amount":12345678901234567890.10}`}},
 			},
-			Raw: agent.Body{Digest: agent.DigestOf([]byte("raw")), Size: 3}, Prompt: agent.DigestOf([]byte("p")),
+			Prompt: agent.DigestOf([]byte("p")),
 		}},
 	}
 }

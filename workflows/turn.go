@@ -216,7 +216,7 @@ func (t *turn) finish(e end) (agent.TurnResult, error) {
 	var closed agent.CloseResult
 	err := local(ctx, agent.ActivityClose, "close: "+string(e.status), agent.CloseInput{
 		Scope: t.in.Scope, Turn: t.in.Turn, Agent: t.in.Agent, Definition: t.st.Open.Definition,
-		Result: res, Ledger: t.st.Ledger.All(), Entries: t.st.Entries, Store: t.st.Store,
+		Result: res, Ledger: t.st.Ledger.All(), Folded: t.st.Ledger.Folded(), Entries: t.st.Entries, Store: t.st.Store,
 	}, &closed)
 	if err != nil {
 		t.log.Error("The closing record could not be written.", "error", err)

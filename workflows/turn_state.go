@@ -177,6 +177,7 @@ func (t *turn) view() agent.TurnView {
 	return agent.TurnView{
 		Session: t.in.Session, Turn: t.in.Turn, Agent: t.in.Agent, Status: t.status, Step: t.st.Step,
 		Waiting: t.waiting, Head: t.st.Head, Usage: t.st.Usage, Reason: t.st.Reason, Ledger: t.st.Ledger.All(),
+		Folded:  t.st.Ledger.Folded(),
 		Entries: t.st.Entries, Steering: t.st.Steering, Definition: t.st.Open.Definition,
 		Store: t.st.Store, Serial: t.st.Serial, Deadline: t.st.Deadline,
 	}

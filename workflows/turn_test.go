@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/effect"
 	"github.com/holdfast-run/holdfast/workflows"
 )
 
@@ -486,5 +487,19 @@ func TestHundredsOfReadsInOneStepAreAllAnsweredInOrder(t *testing.T) {
 		if e.Call != many[i].ID {
 			t.Fatalf("answer %d is for %s", i, e.Call)
 		}
+	}
+}
+
+func TestSettledEffectsThatTheLedgerFoldsAreCountedAtTheEnd(t *testing.T) {
+	t.Parallel()
+	var many []agent.Call
+	for i := range effect.MaxSettled + 6 {
+		many = append(many, call("pay", fmt.Sprint(i), agent.ClassIdempotent))
+	}
+	w := &world{answers: []agent.ModelResult{calls(many...)}}
+	finish(t, newTurn(t, w), turnInput())
+	end := w.closed[0]
+	if len(end.Ledger) != effect.MaxSettled || len(end.Folded) != 1 || end.Folded[0] != (agent.Count{State: agent.StateCommitted, N: 6}) {
+		t.Errorf("%d whole, folded %+v", len(end.Ledger), end.Folded)
 	}
 }
