@@ -74,7 +74,7 @@ func (r *modelRun) run() (agent.ModelResult, error) {
 	rec, err := r.space.Result(r.ctx, r.key)
 	switch {
 	case err == nil && rec.Model != nil:
-		return r.adopt(*rec.Model), nil
+		return r.adopt(*rec.Model)
 	case err != nil && !definite(err):
 		return agent.ModelResult{}, r.snap.storeTrouble(r.ctx, "looking for the answer of an earlier attempt", err)
 	}
@@ -99,16 +99,39 @@ func (r *modelRun) run() (agent.ModelResult, error) {
 
 // adopt returns a recorded answer. What the calls are is taken from the record to the byte; what may be
 // done about them is decided as things stand now.
-func (r *modelRun) adopt(rec store.ModelRecord) agent.ModelResult {
+func (r *modelRun) adopt(rec store.ModelRecord) (agent.ModelResult, error) {
 	res := rec.Result
 	calls := make([]agent.Call, len(res.Calls))
 	for i, c := range res.Calls {
 		if calls[i] = c; c.Trouble == "" {
-			calls[i] = r.desk.decide(agent.Call{ID: c.ID, Tool: c.Tool, Args: c.Args}, i+1)
+			var err error
+			if calls[i], err = r.decideAgain(c, i+1); err != nil {
+				return agent.ModelResult{}, err
+			}
 		}
 	}
 	res.Calls, res.Adopted, res.Serial = calls, true, r.snap.Serial
-	return res
+	return res, nil
+}
+
+// decideAgain decides on a call of an answer that was accepted before. A run that was reset adopts it too, and
+// then the call may have been sent: decided otherwise today, because its tool or the policy has changed, it
+// would be sent a second time under another key, or be called not run. So its first key is claimed first. If
+// that is too late the call stays what it was, and its tool activity finds out what became of it.
+func (r *modelRun) decideAgain(c agent.Call, n int) (agent.Call, error) {
+	again := r.desk.decide(agent.Call{ID: c.ID, Tool: c.Tool, Args: c.Args}, n)
+	if c.Class == agent.ClassRead || again.Trouble == "" && again.Action == c.Action {
+		return again, nil
+	}
+	key := agent.ActionKey(r.in.Scope, agent.Place{Turn: r.in.Turn, Step: r.in.Step, Call: n}, c.Action)
+	_, standing, err := r.space.CreateDispatch(r.ctx, claimOf(key, r.attempt, c.Class, c.Action))
+	switch {
+	case unreadable(err), err == nil && !standing.Revoked:
+		return c, nil
+	case err != nil:
+		return c, r.snap.storeTrouble(r.ctx, "claiming the dispatch of "+key, err)
+	}
+	return again, nil
 }
 
 // keep writes an answer down: a segment of the transcript with everything that is new, then the record
@@ -190,7 +213,7 @@ func (r *modelRun) record(res agent.ModelResult) (agent.ModelResult, error) {
 		return res, r.snap.retryable(agent.ErrStore, 0, "%v", err)
 	}
 	if err == nil && !w.first && w.standing.Model != nil {
-		return r.adopt(*w.standing.Model), nil
+		return r.adopt(*w.standing.Model)
 	}
 	// Without its record the answer is as good, as long as nobody has to look for it.
 	return res, nil
