@@ -173,7 +173,7 @@ func (l *lab) cell(ctx context.Context, c cell) (map[variant]row, error) {
 	}
 	rows := map[variant]row{}
 	for v, ss := range samples {
-		r, err := l.row(ctx, v, c, ss)
+		r, err := l.row(ctx, c, ss)
 		if err != nil {
 			return nil, err
 		}

@@ -2,6 +2,7 @@ package main
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -88,12 +89,15 @@ func (l *lab) long(ctx context.Context, steps int) (d distance, err error) {
 		return d, err
 	}
 	d.Runs = len(rs)
-	if d.Holdfast, err = l.row(ctx, holdfast, cell{job: d.job}, []sample{{ids: []string{id}, wall: time.Since(began)}}); err != nil {
+	if d.Holdfast, err = l.row(ctx, cell{job: d.job}, []sample{{ids: []string{id}, wall: time.Since(began)}}); err != nil {
 		return d, err
 	}
 	id, err = l.loop(ctx, byNaive, d.job)
+	if err == nil {
+		return d, errors.New("the naive loop should have been terminated by the server, but completed")
+	}
 	if !terminated(err) {
-		return d, fmt.Errorf("the naive loop should have been terminated by the server, but ended with %v", err)
+		return d, fmt.Errorf("the naive loop should have been terminated by the server, but ended with %w", err)
 	}
 	if rs, err = runs(ctx, l.client, id); err != nil {
 		return d, err

@@ -35,7 +35,7 @@ type rep struct {
 // seen bounds the histories that are read for one repetition.
 const seen = 5
 
-func (l *lab) row(ctx context.Context, v variant, c cell, ss []sample) (row, error) {
+func (l *lab) row(ctx context.Context, c cell, ss []sample) (row, error) {
 	var r row
 	var latencies []float64
 	var steps []part
