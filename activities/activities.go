@@ -1,6 +1,7 @@
 package activities
 
 import (
+	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -72,6 +73,23 @@ type Snapshot struct {
 	ToolHeartbeat time.Duration
 	// MaxResult bounds in bytes what a model is shown of one tool result; 0 is [DefaultMaxResult].
 	MaxResult int64
+
+	defineOnce sync.Once
+	byDigest   map[string]agent.Definition
+}
+
+// defined returns the agents by the first 16 digits of their definition's digest, which every activity looks
+// one up by.
+func (s *Snapshot) defined() map[string]agent.Definition {
+	s.defineOnce.Do(func() {
+		s.byDigest = map[string]agent.Definition{}
+		for _, def := range s.Agents {
+			if b, err := json.Marshal(def); err == nil {
+				s.byDigest[agent.DigestOf(b).Short()] = def
+			}
+		}
+	})
+	return s.byDigest
 }
 
 func (s *Snapshot) maxResult() int {

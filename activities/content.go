@@ -8,8 +8,13 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 )
 
-// maxPreview bounds in bytes what history shows of a result that is in the store.
-const maxPreview = 160
+const (
+	// maxPreview bounds in bytes what history shows of a result that is in the store: enough for a
+	// person to recognise it by, in every step's events.
+	maxPreview = 48
+	// maxWords bounds in bytes what is said about a result or its producer.
+	maxWords = 160
+)
 
 // A content is what a tool gave back, as it goes into a [agent.ToolResult].
 type content struct {

@@ -97,11 +97,10 @@ func (d *desk) decide(call agent.Call, n int) agent.Call {
 	place := agent.Place{Turn: d.place.Turn, Step: d.place.Step, Call: n}
 	call.Class, call.Timeout = spec.Class, agent.Duration(spec.Timeout)
 	call.Action = action(spec, call.Args, place).Digest()
-	intent, err := approval.IntentDigest(spec.Name, call.Args, spec.Identity, resource(spec.Resource, call.Args))
-	if err != nil {
+	var err error
+	if call.Intent, err = intent(spec, call.Args); err != nil {
 		return refuse(call, err.Error())
 	}
-	call.Intent = intent.Short()
 	call.Summary = d.snap.summary(call.Tool, call.Args)
 	call.Verdict = d.snap.Policy.Decide(policy.Request{
 		Agent: d.def, Tool: call.Tool, Class: spec.Class, Args: call.Args, Scope: d.scope, Place: place,
@@ -113,6 +112,12 @@ func (d *desk) decide(call agent.Call, n int) agent.Call {
 		return refuse(call, err.Error())
 	}
 	return call
+}
+
+// intent returns what finds the same action asked for again.
+func intent(spec tool.Spec, args string) (string, error) {
+	d, err := approval.IntentDigest(spec.Name, args, spec.Identity, resource(spec.Resource, args))
+	return d.Short(), err
 }
 
 // refuse gives a call its trouble; what cannot run has no arguments in history.

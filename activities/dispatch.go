@@ -29,7 +29,11 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	d := claimOf(r.key, r.attempt, r.spec.Class, r.in.Action)
 	clock := time.Now()
 	d.Verdict, d.SendBy, d.Revoked = r.verdict, d.At.Add(min(r.spec.Timeout, maxSendBy)), false
-	d.Tool, d.Intent = r.in.Tool, r.in.Intent
+	d.Tool = r.in.Tool
+	var err error
+	if d.Intent, err = intent(r.spec, r.in.Args); err != nil {
+		return agent.ToolResult{}, r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
+	}
 	standing, err := persist(r.ctx, func(ctx context.Context) (store.Dispatch, error) {
 		// Trying again with the same token finds out whether a create that failed had succeeded.
 		_, standing, err := r.space.CreateDispatch(ctx, d)
@@ -145,7 +149,7 @@ func (r *toolRun) record(own agent.ToolResult) agent.ToolResult {
 		return written{first, standing}, err
 	})
 	if err != nil {
-		own.Note = joined(own.Note, "its record could not be written: "+cut(r.snap.Mask.String(err.Error()), maxPreview))
+		own.Note = joined(own.Note, "its record could not be written: "+cut(r.snap.Mask.String(err.Error()), maxWords))
 		return own
 	}
 	failpoint.At(failpoint.ToolAfterAdoption)

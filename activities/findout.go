@@ -62,7 +62,7 @@ func (s *Snapshot) uncertain(res agent.ToolResult, d store.Dispatch, why string)
 	if !d.At.IsZero() {
 		res.At = d.At
 	}
-	res.Note = cut(s.Mask.String(why), 2*maxPreview)
+	res.Note = cut(s.Mask.String(why), 2*maxWords)
 	res.Text = "It is not known whether this happened: " + res.Note +
 		". It may have taken effect or not. Do not repeat it; tell the user that its outcome is uncertain."
 	return res

@@ -74,9 +74,17 @@ func (w *walk) schedule(event int64, attr *historypb.ActivityTaskScheduledEventA
 		w.scheduled[event] = in
 		w.view.Ledger = append(w.view.Ledger, agent.Effect{
 			Key: agent.ActionKey(in.Scope, in.Place, in.Action), Tool: in.Tool, Place: in.Place, Class: in.Class,
-			State: agent.StateDispatched, Action: in.Action, Intent: in.Intent,
+			State: agent.StateDispatched, Action: in.Action, Intent: w.intent(in.Place),
 		})
 	}
+}
+
+// intent is what the model's answer says of the call; a place that it does not have has none.
+func (w *walk) intent(p agent.Place) string {
+	if w.answer == nil || p.Call < 1 || p.Call > len(w.answer.Calls) {
+		return ""
+	}
+	return w.answer.Calls[p.Call-1].Intent
 }
 
 func (w *walk) complete(input any, result *commonpb.Payloads) {

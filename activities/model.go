@@ -28,7 +28,7 @@ func (a *Activities) model(p *pulse, in agent.ModelInput) (agent.ModelResult, er
 	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
 		return agent.ModelResult{}, err
 	}
-	def, err := a.definition(p.ctx, snap, in.Scope, in.Agent, in.Definition)
+	def, err := a.definition(p.ctx, snap, in.Scope, in.Definition.Short())
 	if err != nil {
 		return agent.ModelResult{}, err
 	}
@@ -186,8 +186,8 @@ func (r *modelRun) result(t thread, answer openai.Answer, ids []string) agent.Mo
 		Finish: answer.Finish, Text: answer.Text, Calls: r.desk.calls(answer.Calls, ids, answer.Finish),
 		Usage: usage, Serial: r.snap.Serial, Gaps: len(t.gaps) + t.lost,
 		Producer: agent.Producer{
-			Model: cut(answer.Model, maxPreview), Fingerprint: cut(answer.Fingerprint, maxPreview), Prompt: r.desk.prompt().Short(),
-			Tools: r.desk.schemas().Short(), Policy: r.snap.Policy.Version().Short(), Build: r.Build,
+			Model: cut(answer.Model, maxWords), Fingerprint: cut(answer.Fingerprint, maxWords), Prompt: r.desk.prompt().Short(),
+			Tools: r.desk.schemas().Short(), Build: r.Build,
 		},
 	}
 	if res.Text == "" {

@@ -305,8 +305,8 @@ func TestTheActivitiesRunUnderTemporal(t *testing.T) {
 	}
 	c := answer.Calls[0]
 	val, err = env.ExecuteActivity(w.Tool, agent.ToolInput{
-		Scope: w.scope, Place: agent.Place{Turn: 1, Step: 1, Call: 1}, Agent: "clerk", Definition: opened.Definition,
-		Tool: c.Tool, CallID: c.ID, Args: c.Args, Class: c.Class, Action: c.Action, Verdict: c.Verdict, Serial: 3,
+		Scope: w.scope, Place: agent.Place{Turn: 1, Step: 1, Call: 1}, Definition: opened.Definition.Short(),
+		Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action, Serial: 3,
 	})
 	var done agent.ToolResult
 	if err != nil || val.Get(&done) != nil {
@@ -359,8 +359,8 @@ func TestOpenKeepsWhatTheTurnStartsWith(t *testing.T) {
 	before := w.snap.Agents["clerk"]
 	after := before
 	after.Instructions = "Be vague."
-	w.snap.Agents = map[string]agent.Definition{"clerk": after}
-	got, err := w.definition(t.Context(), w.snap, w.scope, "clerk", res.Definition)
+	changed := &Snapshot{Agents: map[string]agent.Definition{"clerk": after}}
+	got, err := w.definition(t.Context(), changed, w.scope, res.Definition.Short())
 	if diff := cmp.Diff(before, got); err != nil || diff != "" {
 		t.Errorf("definition differs (%v):\n%s", err, diff)
 	}
@@ -424,8 +424,8 @@ func (w *world) act(ctx context.Context, in agent.ModelInput, i int, c agent.Cal
 		return agent.Entry{Role: agent.RoleTool, Call: c.ID, Text: c.Trouble}
 	}
 	res, _, err := w.attempt(ctx, 1, Progress{}, agent.ToolInput{
-		Scope: in.Scope, Place: agent.Place{Turn: in.Turn, Step: in.Step, Call: i + 1}, Agent: in.Agent, Definition: in.Definition,
-		Tool: c.Tool, CallID: c.ID, Args: c.Args, Class: c.Class, Action: c.Action, Verdict: c.Verdict, Serial: in.Serial,
+		Scope: in.Scope, Place: agent.Place{Turn: in.Turn, Step: in.Step, Call: i + 1}, Definition: in.Definition.Short(),
+		Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action, Serial: in.Serial,
 	})
 	if err != nil {
 		w.t.Error(err)

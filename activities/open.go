@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -77,24 +78,34 @@ func (a *Activities) messageEntry(ctx context.Context, in agent.OpenInput) (agen
 	return agent.Entry{Role: agent.RoleUser, Body: &body}, nil
 }
 
-// definition returns the agent's definition of that digest: the configuration's if it has not changed,
-// else the stored one.
-func (a *Activities) definition(ctx context.Context, s *Snapshot, scope agent.Scope, name string, digest agent.Digest) (agent.Definition, error) {
-	if def, ok := s.Agents[name]; ok {
-		if b, err := json.Marshal(def); err == nil && agent.DigestOf(b) == digest {
-			return def, nil
-		}
+// definition returns the agent's definition whose digest begins with short: the configuration's if it has not
+// changed, else the stored one.
+func (a *Activities) definition(ctx context.Context, s *Snapshot, scope agent.Scope, short string) (agent.Definition, error) {
+	if def, ok := s.defined()[short]; ok {
+		return def, nil
 	}
-	b, err := a.Store.Space(scope).Body(ctx, agent.Body{Digest: digest})
 	var def agent.Definition
+	b, err := a.storedDefinition(ctx, scope, short)
 	switch {
 	case errors.Is(err, store.ErrAbsent) || unreadable(err):
-		return def, s.final(agent.ErrStore, "the definition %s that the turn started with cannot be read: %v; send the message again", digest.Short(), err)
+		return def, s.final(agent.ErrStore, "the definition %s that the turn started with cannot be read: %v; send the message again", short, err)
 	case err != nil:
 		return def, s.storeTrouble(ctx, "reading the agent's definition", err)
 	}
 	if err := json.Unmarshal(b, &def); err != nil {
-		return def, s.final(agent.ErrInternal, "the definition %s has no form that this build knows: %v", digest.Short(), err)
+		return def, s.final(agent.ErrInternal, "the definition %s has no form that this build knows: %v", short, err)
 	}
 	return def, nil
+}
+
+func (a *Activities) storedDefinition(ctx context.Context, scope agent.Scope, short string) ([]byte, error) {
+	space := a.Store.Space(scope)
+	names, err := space.List(ctx, store.KindBodies, short)
+	switch {
+	case err != nil:
+		return nil, err
+	case len(names) != 1:
+		return nil, fmt.Errorf("%d bodies begin with it: %w", len(names), store.ErrAbsent)
+	}
+	return space.Body(ctx, agent.Body{Digest: agent.Digest(names[0])})
 }

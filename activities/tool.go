@@ -87,7 +87,7 @@ func (r *toolRun) admission() (*agent.ToolResult, error) {
 	if action(r.spec, r.in.Args, r.in.Place).Digest() != r.in.Action {
 		return r.miss("the tool %q has changed since this was asked for: nothing was run; ask again if it is still wanted", r.in.Tool)
 	}
-	def, err := r.definition(r.ctx, r.snap, r.in.Scope, r.in.Agent, r.in.Definition)
+	def, err := r.definition(r.ctx, r.snap, r.in.Scope, r.in.Definition)
 	if err != nil {
 		return nil, err
 	}
@@ -121,8 +121,8 @@ func (r *toolRun) result(s agent.State) agent.ToolResult {
 	return agent.ToolResult{State: s, Version: r.spec.Version.Short(), Build: r.Build, At: now()}
 }
 
-// now is the wall clock as records and results hold it.
-func now() time.Time { return time.Now().UTC().Round(0) }
+// now is the wall clock as records and results hold it: to the millisecond, which is more than clocks agree on.
+func now() time.Time { return time.Now().UTC().Truncate(time.Millisecond) }
 
 // read runs a tool that changes nothing: without records, and again after every trouble.
 func (r *toolRun) read() (agent.ToolResult, error) {
@@ -148,14 +148,14 @@ func (r *toolRun) told(out tool.Result, err error) (agent.ToolResult, error) {
 	res := r.result(agent.StateCommitted)
 	if err != nil {
 		res.State = agent.StateFailed
-		res.Note = cut(r.snap.Mask.String(err.Error()), maxPreview)
+		res.Note = cut(r.snap.Mask.String(err.Error()), maxWords)
 		out = tool.Result{Data: []byte("failed: " + cut(r.snap.Mask.String(err.Error()), maxFailure))}
 	}
 	res.Attempt = r.attempt
 	c, err := r.keepContent(out.Data, out.Type)
 	res.Text, res.Body = c.text, c.body
 	if err != nil {
-		res.Note = "the result could not be stored: " + cut(r.snap.Mask.String(err.Error()), maxPreview)
+		res.Note = "the result could not be stored: " + cut(r.snap.Mask.String(err.Error()), maxWords)
 	}
 	return res, err
 }

@@ -87,7 +87,7 @@ func (w *world) asked(name, args string) agent.ToolInput {
 	}
 	place := agent.Place{Turn: 1, Step: 2, Call: 1}
 	return agent.ToolInput{
-		Scope: w.scope, Place: place, Agent: "clerk", Definition: w.digest(), Tool: name, CallID: "c1", Args: args,
+		Scope: w.scope, Place: place, Definition: w.digest().Short(), Tool: name, Args: args,
 		Class: tl.Spec().Class, Action: action(tl.Spec(), args, place).Digest(), Store: w.Store.ID(), Serial: 3,
 	}
 }

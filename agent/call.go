@@ -71,7 +71,6 @@ type Producer struct {
 	Fingerprint string `json:"fingerprint,omitempty"` // as the provider reported it
 	Prompt      string `json:"prompt,omitempty"`
 	Tools       string `json:"tools,omitempty"` // of the tool schemas that the model saw
-	Policy      string `json:"policy,omitempty"`
 	Build       string `json:"build,omitempty"`
 }
 
@@ -120,21 +119,18 @@ type ModelResult struct {
 // MaxAnswer is the longest answer in bytes that stands whole in the event that accepted it.
 const MaxAnswer = 64 << 10
 
-// ToolInput is the argument of [ActivityTool].
+// ToolInput is the argument of [ActivityTool]. What the model activity's result says of the call, such as its
+// verdict, is not said again; it stands a few events above.
 type ToolInput struct {
 	Scope
 	Place
-	Agent      string  `json:"agent"`
-	Definition Digest  `json:"definition"`
-	Tool       string  `json:"tool"`
-	CallID     string  `json:"id"`
-	Args       string  `json:"args,omitempty"`
-	Class      Class   `json:"class"`
-	Action     Digest  `json:"action"`
-	Intent     string  `json:"intent,omitempty"`
-	Verdict    Verdict `json:"verdict"`
-	Store      string  `json:"store,omitempty"`
-	Serial     int64   `json:"serial,omitempty"`
+	Definition string `json:"definition"` // first 16 hex digits of the agent definition's digest
+	Tool       string `json:"tool"`
+	Args       string `json:"args,omitempty"`
+	Class      Class  `json:"class"`
+	Action     Digest `json:"action"`
+	Store      string `json:"store,omitempty"`
+	Serial     int64  `json:"serial,omitempty"`
 }
 
 // ToolResult is the result of [ActivityTool] and, for each key, of [ActivityReconcile].

@@ -208,7 +208,7 @@ func (t *turnLog) place(s *shownTurn, a *activity) {
 		s.Steps = append(s.Steps, step)
 	case a.tool != nil:
 		act := s.action(a.tool.Place)
-		act.ID, act.Tool, act.Args, act.Class, act.Verdict = a.tool.CallID, a.tool.Tool, a.tool.Args, a.tool.Class, a.tool.Verdict
+		act.Tool, act.Args, act.Class = a.tool.Tool, a.tool.Args, a.tool.Class
 		act.Key = agent.ActionKey(a.tool.Scope, a.tool.Place, a.tool.Action)
 		act.Result, act.Attempt, act.Pending = a.outcome, a.attempt, a.open
 		if a.trouble != "" {
@@ -328,7 +328,6 @@ func producerText(p agent.Producer) string {
 	add("fingerprint", p.Fingerprint)
 	add("prompt", p.Prompt)
 	add("tools", p.Tools)
-	add("policy", p.Policy)
 	add("build", p.Build)
 	return strings.Join(parts, ", ")
 }

@@ -72,7 +72,7 @@ func identity() string {
 	if err != nil || host == "" {
 		host = "unnamed"
 	}
-	return "holdfast@" + host[:min(len(host), 32)] + "/" + strings.ToLower(rand.Text()[:4])
+	return host[:min(len(host), 32)] + "/" + strings.ToLower(rand.Text()[:4])
 }
 
 // dial connects within [dialTimeout] and checks that the namespace is there and set up.

@@ -157,6 +157,8 @@ func (p *process) poll(c *Config) error {
 		WorkerStopTimeout:                  c.Worker.StopTimeout,
 		StickyScheduleToStartTimeout:       c.Worker.StickyTimeout,
 		DisableRegistrationAliasing:        true,
+		// Without it the SDK puts a checksum of the executable, twice as long, into half of all events.
+		BuildID: p.status.Build, //nolint:staticcheck // what follows it, worker deployments, also pins runs
 		OnFatalError: func(err error) {
 			select {
 			case p.fatal <- err:
