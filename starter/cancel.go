@@ -64,7 +64,7 @@ func (o *cancelOptions) run(ctx context.Context) error {
 		return err
 	}
 	if n == 0 || o.turn != 0 && o.turn != n {
-		return withHint(fmt.Errorf("session %q: %s is running", o.session, turnWords(o.turn)), "see what happened: holdfast show %s", o.session)
+		return withHint(fmt.Errorf("session %q: %s", o.session, notRunning(o.turn)), "see what happened: holdfast show %s", o.session)
 	}
 	err = c.SignalWorkflow(ctx, o.session, "", agent.SignalCancel, agent.Cancel{Turn: n, Reason: o.reason, From: o.from})
 	if err != nil {
@@ -79,17 +79,23 @@ func (o *cancelOptions) run(ctx context.Context) error {
 		}
 	}, stay: true}
 	log, err := f.turn(limit, n, nil)
-	if err != nil && (ctx.Err() != nil || limit.Err() == nil) {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		o.app.leave("turn %d was asked to stop; see whether it has: holdfast show %s --turn %d", n, o.session, n)
 		return err
+	case err != nil && limit.Err() == nil:
+		return err
+	case log == nil: // no time was left to look
+		log = newTurnLog(decoder{c.payloads}, n)
 	}
 	return o.print(log)
 }
 
-func turnWords(turn int) string {
+func notRunning(turn int) string {
 	if turn == 0 {
-		return "no turn"
+		return "no turn is running"
 	}
-	return fmt.Sprintf("not turn %d", turn)
+	return fmt.Sprintf("turn %d is not running", turn)
 }
 
 func (o *cancelOptions) print(log *turnLog) error {

@@ -70,7 +70,11 @@ func (o *closeOptions) run(ctx context.Context) error {
 	limit, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
 	err = poll(limit, func() (bool, error) { return o.check(limit, c, &res) })
-	if err != nil && !errors.Is(err, context.DeadlineExceeded) {
+	switch {
+	case err != nil && ctx.Err() != nil:
+		o.app.leave("session %s was asked to close and does so once its running turn has ended", o.session)
+		return err
+	case err != nil && limit.Err() == nil:
 		return err
 	}
 	return o.print(res)

@@ -97,7 +97,11 @@ func (a *App) initConfig() error {
 	if a.json() {
 		return a.printJSON(map[string]string{"file": a.config})
 	}
-	_, err = fmt.Fprintf(a.Out, "wrote %s\nnext: export OPENAI_API_KEY=..., then holdfast dev\n", a.config)
+	flag := ""
+	if a.config != defaultConfig {
+		flag = " --config " + a.config
+	}
+	_, err = fmt.Fprintf(a.Out, "wrote %s\nnext: export OPENAI_API_KEY=..., then holdfast dev%s\n", a.config, flag)
 	return err
 }
 
@@ -116,6 +120,13 @@ would register. It exits with 1 if a worker would not start. No model is asked.`
 
 func (a *App) checkConfig(ctx context.Context) error {
 	cfg, err := a.loadConfig()
+	var wrong *worker.ConfigError
+	if a.json() && errors.As(err, &wrong) {
+		if err := a.printJSON(wrong.Report(a.config)); err != nil {
+			return err
+		}
+		return &exitError{code: ExitError}
+	}
 	if err != nil {
 		return err
 	}

@@ -46,15 +46,15 @@ func parseCursor(s, session string) (cursor, error) {
 	}
 	b, err := base64.RawURLEncoding.DecodeString(s)
 	if err != nil {
-		return nil, fmt.Errorf("cursor %q is none: %w", line(s, 40), errCursor)
+		return nil, fmt.Errorf("%q is no cursor: %w", line(s, 40), errCursor)
 	}
 	var c cursor
 	if err := json.Unmarshal(b, (*[]position)(&c)); err != nil || len(c) == 0 || len(c) > maxCursorPositions {
-		return nil, fmt.Errorf("cursor %q is none: %w", line(s, 40), errCursor)
+		return nil, fmt.Errorf("%q is no cursor: %w", line(s, 40), errCursor)
 	}
 	for _, p := range c {
 		if p.Workflow == "" || len(p.Workflow) > maxWorkflowID || p.Run == "" || len(p.Run) > maxWorkflowID || p.Event < 0 {
-			return nil, fmt.Errorf("cursor %q is none: %w", line(s, 40), errCursor)
+			return nil, fmt.Errorf("%q is no cursor: %w", line(s, 40), errCursor)
 		}
 		owner := p.Workflow
 		if s, _, ok := agent.ParseTurnID(p.Workflow); ok {

@@ -31,12 +31,22 @@ func (a *App) deliver(ctx context.Context, c *conn, s submission, wait bool) err
 		}
 		r.Turn, r.Duplicate = n, true
 	case err != nil && ctx.Err() != nil:
-		a.note("the message %s was not accepted yet; the same command with --message-id sends it once", s.message.ID)
+		a.notAccepted(s)
 		return err
 	case err != nil:
 		return a.undo(ctx, c, s, fresh, err)
 	}
 	return a.followMessage(ctx, c, s, r, p, wait)
+}
+
+// notAccepted says how to repeat a message that no worker has taken yet. The server may still hand it to one, so
+// the repetition must be the same message to the same session.
+func (a *App) notAccepted(s submission) {
+	flags := "--message-id " + s.message.ID
+	if s.start {
+		flags = "--session " + s.session + " " + flags
+	}
+	a.leave("the message was not accepted yet and may still be; the same command with %s sends it once", flags)
 }
 
 // checkSession says whether the session is still to be started, and refuses one that belongs to another

@@ -128,6 +128,6 @@ func (p *printer) interrupted(ctx context.Context, f *follower, err error) error
 	if len(f.at) > 0 {
 		next += " --from " + f.at.String()
 	}
-	p.app.note("\nthe turn goes on without this command; follow it again: %s", next)
+	p.app.leave("\nthe turn goes on without this command; follow it again: %s", next)
 	return err
 }

@@ -133,6 +133,8 @@ func script(r modeltest.Request) modeltest.Step {
 	switch {
 	case strings.HasPrefix(said, "fail"):
 		return modeltest.Fail(400, "invalid_request_error", "this cannot be asked")
+	case strings.HasPrefix(said, "down"):
+		return modeltest.Fail(503, "server_error", "down for a while")
 	case strings.HasPrefix(said, "refuse"):
 		return modeltest.Step{Message: []byte(`{"role":"assistant","content":null,"refusal":"I will not"}`), Finish: "stop"}
 	case strings.HasPrefix(said, "slow") && results == 0:

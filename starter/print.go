@@ -55,6 +55,12 @@ func (a *App) note(format string, args ...any) {
 	}
 }
 
+// leave says what an interrupted command leaves behind. It is said in spite of --quiet: whoever interrupted a
+// command that chose ids itself could not name the session otherwise.
+func (a *App) leave(format string, args ...any) {
+	fmt.Fprintf(a.Err, "%s\n", visibleLines(fmt.Sprintf(format, args...)))
+}
+
 // answer prints what a model said. A terminal obeys control characters, so there they are made visible; a
 // file or a pipe gets the bytes as they are.
 func (a *App) answer(s string) error {

@@ -25,6 +25,9 @@ type App struct {
 	profile   string
 }
 
+// defaultConfig is what --config names unless it is given.
+const defaultConfig = "holdfast.yaml"
+
 const rootHelp = `Holdfast runs AI agents durably on Temporal: kill anything at any moment, and each
 effect on the world has happened once, or is shown as uncertain.
 
@@ -56,7 +59,11 @@ func NewRoot(a *App) *cobra.Command {
 	root.SetOut(a.Out)
 	root.SetErr(a.Err)
 	root.SetFlagErrorFunc(func(cmd *cobra.Command, err error) error {
-		return withHint(&exitError{ExitUsage, err}, "see: %s --help", cmd.CommandPath())
+		hint := "see: %s --help"
+		if strings.Contains(cmd.Use, "[MESSAGE]") {
+			hint += "; put -- before a message that begins with a hyphen"
+		}
+		return withHint(&exitError{ExitUsage, err}, hint, cmd.CommandPath())
 	})
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -81,7 +88,7 @@ func (a *App) addFlags(root *cobra.Command) {
 	f := root.PersistentFlags()
 	f.StringVarP(&a.output, "output", "o", "text", "text, or json: one object, or one a line (see: holdfast help json)")
 	f.BoolVarP(&a.quiet, "quiet", "q", false, "no progress and no notes on stderr")
-	f.StringVar(&a.config, "config", "holdfast.yaml", "the configuration `file`")
+	f.StringVar(&a.config, "config", defaultConfig, "the configuration `file`")
 	f.StringVar(&a.address, "address", "", "Temporal server, host:port (default: TEMPORAL_ADDRESS, the profile's, 127.0.0.1:7233)")
 	f.StringVar(&a.namespace, "namespace", "", "Temporal namespace (default: TEMPORAL_NAMESPACE, the profile's, \"default\")")
 	f.StringVar(&a.profile, "profile", "", "profile of Temporal's client configuration file (default: TEMPORAL_PROFILE)")

@@ -68,6 +68,9 @@ func (o *sendOptions) run(ctx context.Context, args []string) error {
 		return withHint(err, "start another: holdfast start AGENT")
 	}
 	if err != nil {
+		if ctx.Err() != nil {
+			o.app.notAccepted(s)
+		}
 		return err
 	}
 	return o.print(accepted{o.session, m.ID, got.SendResult})

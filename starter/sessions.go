@@ -27,7 +27,7 @@ func newSessions(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "sessions",
 		Aliases: []string{"ls"},
-		Short:   "List sessions, the newest first",
+		Short:   "List sessions: open ones first, then the latest closed",
 		Example: `  holdfast sessions --agent support --status waiting
   holdfast sessions --status closed --limit 100 -o json`,
 		Args: cobra.NoArgs,

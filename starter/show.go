@@ -46,6 +46,7 @@ type shownTurn struct {
 	Message    *agent.Message `json:"message,omitempty"`
 	Status     agent.Status   `json:"status"`
 	Waiting    string         `json:"waiting,omitempty"`
+	Trouble    string         `json:"trouble,omitempty"` // why a running turn does not go on
 	Reason     *agent.Reason  `json:"reason,omitempty"`
 	Started    time.Time      `json:"started,omitzero"`
 	Ended      time.Time      `json:"ended,omitzero"`
@@ -115,6 +116,7 @@ func (o *showOptions) run(ctx context.Context) error {
 	s := log.shown(o.session)
 	if !log.ended {
 		o.askTurn(ctx, c, &s)
+		s.Trouble = c.silenceReason(ctx, agent.TurnID(o.session, n), o.app.queue(""))
 	}
 	if o.app.json() {
 		return o.app.printJSON(s)
@@ -247,6 +249,7 @@ func (a *App) printTurn(s *shownTurn) {
 		a.field("from", s.Message.From)
 	}
 	a.field("waits for", s.Waiting)
+	a.field("trouble", s.Trouble)
 	if s.Reason != nil {
 		a.field("reason", s.Reason.Type+": "+s.Reason.Message)
 	}

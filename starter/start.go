@@ -74,6 +74,7 @@ func (o *startOptions) run(ctx context.Context, args []string) error {
 	case err != nil && ctx.Err() == nil:
 		return o.app.undo(ctx, c, s, fresh, err)
 	case err != nil:
+		o.app.notAccepted(s)
 		return err
 	}
 	return o.print(accepted{s.session, s.message.ID, got.SendResult})

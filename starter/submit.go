@@ -142,7 +142,7 @@ func (c *conn) explainWait(ctx context.Context, queue string, note func(string))
 	}
 	if ctx.Err() == nil {
 		note(why)
-		note("the message waits for it; an interrupt ends only this command")
+		note("waiting until the message is taken; an interrupt does not take it back")
 	}
 }
 

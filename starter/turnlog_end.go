@@ -3,6 +3,7 @@ package starter
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -87,17 +88,17 @@ func because(reason string) string {
 }
 
 func extension(x agent.Extend) string {
-	text := ""
+	var more []string
 	if x.Steps > 0 {
-		text += " " + count(x.Steps, "step")
+		more = append(more, count(x.Steps, "step"))
 	}
 	if x.Tokens > 0 {
-		text += fmt.Sprintf(" %d tokens", x.Tokens)
+		more = append(more, fmt.Sprintf("%d tokens", x.Tokens))
 	}
 	if x.Micros > 0 {
-		text += " " + money(x.Micros)
+		more = append(more, money(x.Micros))
 	}
-	return text + " more"
+	return " " + strings.Join(more, " and ") + " more"
 }
 
 // closed reads an event that ends a run.

@@ -8,6 +8,8 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflow/v1"
+
+	"github.com/holdfast-run/holdfast/agent"
 )
 
 // A watchdog looks for the reason when a turn is silent: attempts that fail are in no history while there
@@ -76,10 +78,25 @@ func (c *conn) silenceReason(ctx context.Context, id, queue string) string {
 		}
 		waits = waits || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
 	}
-	if !waits {
-		return ""
+	if waits {
+		return c.absence(ctx, queue)
 	}
-	return c.absence(ctx, queue)
+	for _, child := range d.GetPendingChildren() {
+		if why := c.childReason(ctx, child.GetWorkflowId(), queue); why != "" {
+			return why
+		}
+	}
+	return ""
+}
+
+// childReason says why the turn that a session's next message waits for does not end.
+func (c *conn) childReason(ctx context.Context, id, queue string) string {
+	d, err := c.describe(ctx, id, "")
+	if err != nil || c.attribute(d.GetWorkflowExecutionInfo(), agent.AttributeStatus) != string(agent.StatusWaiting) {
+		return c.silenceReason(ctx, id, queue)
+	}
+	session, n, _ := agent.ParseTurnID(id)
+	return fmt.Sprintf("turn %d comes before it and waits for a person: holdfast show %s --turn %d", n, session, n)
 }
 
 func attemptReason(d decoder, p *workflow.PendingActivityInfo) string {

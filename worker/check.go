@@ -16,10 +16,9 @@ import (
 // server, lists its tools and assembles the agents. What is wrong is in the report; an error means that the
 // check itself was ended. The tools are those that the program adds.
 func (c *Config) Check(ctx context.Context, own ...tool.Tool) (*Report, error) {
-	r := &Report{
-		File: c.Path(), Serial: c.Serial, Digest: c.Digest().Short(), Build: BuildID(),
-		Store: StoreReport{URL: c.Store.URL, Sealed: c.Store.Seal.Reveal() != ""}, Problems: []Problem{},
-	}
+	r := newReport(c.Path())
+	r.Serial, r.Digest = c.Serial, c.Digest().Short()
+	r.Store = StoreReport{URL: c.Store.URL, Sealed: c.Store.Seal.Reveal() != ""}
 	for _, name := range sortedKeys(c.Models) {
 		m := c.Models[name]
 		r.Models = append(r.Models, ModelReport{Name: name, Model: m.Model, BaseURL: m.BaseURL, Key: m.Key.String()})
@@ -35,7 +34,7 @@ func (c *Config) Check(ctx context.Context, own ...tool.Tool) (*Report, error) {
 	if errors.As(err, &e) {
 		r.Problems = append(r.Problems, e.Problems...)
 	}
-	r.Tools = c.toolReports(own, byName(ships), s)
+	r.Tools = append(r.Tools, c.toolReports(own, byName(ships), s)...)
 	for _, name := range sortedKeys(c.Agents) {
 		r.Agents = append(r.Agents, agentReport(name, c.Agents[name], s))
 	}

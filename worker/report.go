@@ -26,6 +26,21 @@ type Report struct {
 	Hints []string `json:"hints,omitempty"`
 }
 
+// newReport returns one with lists that are empty and not null, for whoever reads its JSON.
+func newReport(file string) *Report {
+	return &Report{
+		File: file, Build: BuildID(),
+		Models: []ModelReport{}, Tools: []ToolReport{}, Agents: []AgentReport{}, Problems: []Problem{},
+	}
+}
+
+// Report is what a check says about a file that cannot be used: its problems and nothing else.
+func (e *ConfigError) Report(file string) *Report {
+	r := newReport(file)
+	r.Problems = append(r.Problems, e.Problems...)
+	return r
+}
+
 // StoreReport says whether the store can be relied on.
 type StoreReport struct {
 	URL    string `json:"url"`

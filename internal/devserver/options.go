@@ -103,7 +103,7 @@ func (o *Options) choosePorts() error {
 
 func choosePort(port int, ui bool) (int, error) {
 	if port < 0 || port > 65535 {
-		return 0, fmt.Errorf("port %d is none: want 1 to 65535", port)
+		return 0, fmt.Errorf("port %d: want 1 to 65535, or 0 for a free one", port)
 	}
 	l, err := net.Listen("tcp", net.JoinHostPort(host, strconv.Itoa(port)))
 	if err != nil {
