@@ -142,12 +142,12 @@ func (c *conn) absence(ctx context.Context, queue string) string {
 		}
 	}
 	place := fmt.Sprintf("task queue %q of namespace %q at %s", queue, c.namespace, c.address)
-	switch age := time.Since(last); {
+	switch {
 	case last.IsZero():
 		return fmt.Sprintf("no worker polls %s; start one with `holdfast dev` or `holdfast worker`", place)
-	case age > patience:
-		return fmt.Sprintf("the last worker polled %s %s ago; if it is gone, start one with `holdfast dev` or `holdfast worker`",
-			place, age.Round(time.Second))
+	case time.Since(last) > patience: // a poll takes up to a minute, so this alone proves nothing
+		return fmt.Sprintf("the last worker polled %s at %s; if it is gone, start one with `holdfast dev` or `holdfast worker`",
+			place, last.Local().Format(time.TimeOnly))
 	}
 	return ""
 }

@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"sync"
@@ -8,6 +9,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflow/v1"
+	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -71,15 +73,19 @@ func (c *conn) silenceReason(ctx context.Context, id, queue string) string {
 	if q := d.GetExecutionConfig().GetTaskQueue().GetName(); q != "" {
 		queue = q
 	}
-	waits := d.GetPendingWorkflowTask() != nil
+	why, waits := "", overdue(d.GetPendingWorkflowTask().GetScheduledTime())
 	for _, p := range d.GetPendingActivities() {
-		if why := attemptReason(decoder{c.payloads}, p); why != "" {
-			return why
+		if why == "" {
+			why = attemptReason(decoder{c.payloads}, p)
 		}
-		waits = waits || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED
+		waits = waits || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && overdue(p.GetScheduledTime())
 	}
+	// Where nobody polls, nobody is trying again either.
 	if waits {
-		return c.absence(ctx, queue)
+		why = cmp.Or(c.absence(ctx, queue), why)
+	}
+	if why != "" || waits {
+		return why
 	}
 	for _, child := range d.GetPendingChildren() {
 		if why := c.childReason(ctx, child.GetWorkflowId(), queue); why != "" {
@@ -97,6 +103,12 @@ func (c *conn) childReason(ctx context.Context, id, queue string) string {
 	}
 	session, n, _ := agent.ParseTurnID(id)
 	return fmt.Sprintf("turn %d comes before it and waits for a person: holdfast show %s --turn %d", n, session, n)
+}
+
+// overdue says whether a task lies there for longer than a worker that polls lets it lie. Between its attempts an
+// activity is scheduled for a time to come.
+func overdue(scheduled *timestamppb.Timestamp) bool {
+	return scheduled != nil && time.Since(scheduled.AsTime()) > patience
 }
 
 func attemptReason(d decoder, p *workflow.PendingActivityInfo) string {
