@@ -27,8 +27,9 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	}
 	r.phase("recording the dispatch")
 	d := claimOf(r.key, r.attempt, r.spec.Class, r.in.Action)
-	clock := time.Now()
-	d.Verdict, d.SendBy, d.Revoked = r.verdict, d.At.Add(min(r.spec.Timeout, maxSendBy)), false
+	began := time.Now()
+	d.At = r.clock()
+	d.Verdict, d.SendBy, d.Revoked = r.verdict, d.At.Add(r.span()), false
 	d.Tool = r.in.Tool
 	var err error
 	if d.Intent, err = intent(r.spec, r.in.Args); err != nil {
@@ -47,7 +48,7 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	case standing.Token != d.Token:
 		return r.findOut(standing, nil)
 	}
-	return r.first(d, clock)
+	return r.first(d, began)
 }
 
 // claimOf returns a dispatch record of this attempt that claims the key and sends nothing.
@@ -58,8 +59,8 @@ func claimOf(key string, attempt int, class agent.Class, action agent.Digest) st
 }
 
 // first sends an action that nobody has sent before. While nothing has left, it may try again itself: the
-// record is its own. clock is the moment of d.At with its monotonic reading.
-func (r *toolRun) first(d store.Dispatch, clock time.Time) (agent.ToolResult, error) {
+// record is its own. began is the moment of d.At by this machine's clocks.
+func (r *toolRun) first(d store.Dispatch, began time.Time) (agent.ToolResult, error) {
 	if err := failpoint.AtErr(failpoint.ToolAfterDispatch); err != nil {
 		return r.conclude(d, tool.Result{}, tool.Ambiguous(err))
 	}
@@ -67,7 +68,7 @@ func (r *toolRun) first(d store.Dispatch, clock time.Time) (agent.ToolResult, er
 		switch {
 		case r.ctx.Err() != nil:
 			return r.unsent(d, errors.New("the attempt was cancelled before it could send"))
-		case late(d, clock):
+		case late(r.span(), began, began.Round(0)):
 			return r.unsent(d, errors.New("the attempt was held up before it could send"))
 		}
 		out, err := r.send()
@@ -75,17 +76,20 @@ func (r *toolRun) first(d store.Dispatch, clock time.Time) (agent.ToolResult, er
 			return r.conclude(d, out, err)
 		}
 		wait := backoff(try)
-		if r.spec.Class == agent.ClassIdempotent || try >= dialTries || time.Now().Add(wait).After(d.SendBy) {
+		if r.spec.Class == agent.ClassIdempotent || try >= dialTries || time.Since(began)+wait > r.span() {
 			return r.unsent(d, err)
 		}
 		_ = sleep(r.ctx, wait) // its end is looked at before the next send
 	}
 }
 
-// late says whether the time to send is over, by the wall clock or by the monotonic one: a frozen machine
-// may hold either of them still.
-func late(d store.Dispatch, clock time.Time) bool {
-	return now().After(d.SendBy) || time.Since(clock) > d.SendBy.Sub(d.At)
+// span is how long after its dispatch record the attempt may still send.
+func (r *toolRun) span() time.Duration { return min(r.spec.Timeout, maxSendBy) }
+
+// late says whether the time to send is over since a moment, by the monotonic clock or by the wall clock: a
+// frozen machine may hold either of them still.
+func late(span time.Duration, monotonic, wall time.Time) bool {
+	return time.Since(monotonic) > span || now().Sub(wall) > span
 }
 
 // send runs the tool with a context that a cancellation does not end: what has left cannot be called back,
@@ -119,7 +123,7 @@ func (r *toolRun) conclude(d store.Dispatch, out tool.Result, err error) (agent.
 // repeatable says whether the same key may be sent again: the destination honours it for a window from the
 // dispatch on, in which the next attempt must have arrived.
 func (r *toolRun) repeatable(d store.Dispatch) bool {
-	return r.spec.Class == agent.ClassIdempotent && time.Now().Add(r.spec.Timeout).Before(d.At.Add(r.spec.Window))
+	return r.spec.Class == agent.ClassIdempotent && r.clock().Add(r.spec.Timeout).Before(d.At.Add(r.spec.Window))
 }
 
 // unsent is for an attempt of which nothing has left. An idempotent action is tried again.

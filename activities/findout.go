@@ -34,7 +34,7 @@ func (r *toolRun) findOut(standing store.Dispatch, damage error) (agent.ToolResu
 func (r *toolRun) await(standing store.Dispatch) (agent.ToolResult, error) {
 	const first, most = 100 * time.Millisecond, 2 * time.Second
 	until := standing.SendBy.Add(r.spec.Timeout + doGrace + keepGrace)
-	for wait := first; now().Before(until); wait = min(2*wait, most) {
+	for wait := first; r.clock().Before(until); wait = min(2*wait, most) {
 		if err := sleep(r.ctx, wait); err != nil {
 			return agent.ToolResult{}, err
 		}

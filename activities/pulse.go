@@ -31,6 +31,8 @@ type Progress struct {
 type pulse struct {
 	ctx     context.Context
 	attempt int
+	started time.Time // of the attempt, by the server's clock
+	began   time.Time // the same moment, by this machine's
 	beat    func(Progress)
 	done    chan struct{}
 	wait    sync.WaitGroup
@@ -42,9 +44,15 @@ type pulse struct {
 // begin starts the pulse of the activity that ctx belongs to.
 func begin(ctx context.Context, phase string) *pulse {
 	info := activity.GetInfo(ctx)
-	p := &pulse{ctx: ctx, attempt: int(info.Attempt), done: make(chan struct{}), beat: func(Progress) {}}
+	p := &pulse{
+		ctx: ctx, attempt: int(info.Attempt), started: info.StartedTime, began: time.Now(),
+		done: make(chan struct{}), beat: func(Progress) {},
+	}
 	if info.IsLocalActivity {
 		return p // nobody listens: a local activity lives and dies with its workflow task
+	}
+	if p.started.IsZero() {
+		p.started = p.began
 	}
 	p.beat = func(p Progress) { activity.RecordHeartbeat(ctx, p) }
 	if activity.HasHeartbeatDetails(ctx) {
@@ -61,6 +69,12 @@ func begin(ctx context.Context, phase string) *pulse {
 	}
 	p.wait.Go(func() { p.run(every) })
 	return p
+}
+
+// clock is the server's time, as far as the attempt's start tells it: the clocks of two workers may differ by
+// hours, and what one writes down the other decides by.
+func (p *pulse) clock() time.Time {
+	return p.started.Add(time.Since(p.began)).UTC().Truncate(time.Millisecond)
 }
 
 func (p *pulse) run(every time.Duration) {

@@ -456,17 +456,16 @@ func TestAnOwnOutcomeThatContradictsTheRecordIsAConflict(t *testing.T) {
 
 func TestAnAttemptThatWasFrozenPastSendByDoesNotSend(t *testing.T) {
 	t.Parallel()
-	clock := time.Now()
-	at := clock.Round(0)
-	d := store.Dispatch{At: at, SendBy: at.Add(time.Hour)}
-	if late(d, clock) {
+	began := time.Now()
+	wall := began.Round(0)
+	if late(time.Hour, began, wall) {
 		t.Error("late although there is an hour left")
 	}
 	// The wall clock went on while the monotonic one stood still, and the other way round.
-	if !late(store.Dispatch{At: at.Add(-2 * time.Hour), SendBy: at.Add(-time.Hour)}, clock) {
+	if !late(time.Hour, began, wall.Add(-2*time.Hour)) {
 		t.Error("not late by the wall clock")
 	}
-	if !late(d, clock.Add(-2*time.Hour)) {
+	if !late(time.Hour, began.Add(-2*time.Hour), wall) {
 		t.Error("not late by the monotonic clock")
 	}
 }

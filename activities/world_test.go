@@ -96,7 +96,7 @@ func keyOf(in agent.ToolInput) string { return agent.ActionKey(in.Scope, in.Plac
 
 // attempt runs one attempt of a tool call after another that left prev behind, and returns what it leaves.
 func (w *world) attempt(ctx context.Context, n int, prev Progress, in agent.ToolInput) (agent.ToolResult, Progress, error) {
-	p := &pulse{ctx: ctx, attempt: n, beat: func(Progress) {}, done: make(chan struct{}), p: prev}
+	p := &pulse{ctx: ctx, attempt: n, started: time.Now(), began: time.Now(), beat: func(Progress) {}, done: make(chan struct{}), p: prev}
 	res, err := w.tool(p, in)
 	return res, p.progress(), err
 }

@@ -37,6 +37,7 @@ type session struct {
 
 	turns   int    // in this run
 	running int    // the turn that runs now, or 0
+	started int    // the last turn that is known to be there
 	refused string // why a close was not carried out
 }
 
@@ -60,33 +61,38 @@ func (s *session) setup(ctx workflow.Context) error {
 
 // listen receives signals while the session waits for something else.
 func (s *session) listen(ctx workflow.Context) {
-	listen(ctx, agent.SignalCancel, func(_ workflow.Context, c agent.Cancel) { s.onCancel(c) })
+	listen(ctx, agent.SignalCancel, s.onCancel)
 	listen(ctx, agent.SignalClose, func(_ workflow.Context, c agent.Close) { s.onClose(c) })
 	listen(ctx, agent.SignalExtend, s.onExtend)
 }
 
 // drain takes every signal that has arrived; see turn.drain.
 func (s *session) drain() {
-	arrived(s.root, agent.SignalCancel, s.onCancel)
+	arrived(s.root, agent.SignalCancel, func(c agent.Cancel) { s.onCancel(s.root, c) })
 	arrived(s.root, agent.SignalClose, s.onClose)
 	arrived(s.root, agent.SignalExtend, func(x agent.Extend) { s.onExtend(s.root, x) })
 }
 
-func (s *session) onCancel(c agent.Cancel) {
+func (s *session) onCancel(ctx workflow.Context, c agent.Cancel) {
 	if s.running != 0 && (c.Turn == 0 || c.Turn == s.running) {
-		s.forward(s.root, agent.SignalCancel, agent.Cancel{Turn: s.running, Reason: c.Reason, From: c.From})
+		_ = s.forward(ctx, agent.SignalCancel, agent.Cancel{Turn: s.running, Reason: c.Reason, From: c.From})
 	}
 }
 
 func (s *session) onExtend(ctx workflow.Context, x agent.Extend) {
 	if s.running != 0 {
-		s.forward(ctx, agent.SignalExtend, x)
+		_ = s.forward(ctx, agent.SignalExtend, x)
 	}
 }
 
-// forward hands a signal to the running turn. One that ends meanwhile needs it no more.
-func (s *session) forward(ctx workflow.Context, signal string, arg any) workflow.Future {
-	return workflow.SignalExternalWorkflow(ctx, agent.TurnID(s.scope.Session, s.running), "", signal, arg)
+// forward hands a signal to the running turn, once that is there to take it. One that ends meanwhile needs it
+// no more.
+func (s *session) forward(ctx workflow.Context, signal string, arg any) error {
+	turn := s.running
+	if err := workflow.Await(ctx, func() bool { return s.started == turn || s.running != turn }); err != nil {
+		return err
+	}
+	return workflow.SignalExternalWorkflow(ctx, agent.TurnID(s.scope.Session, turn), "", signal, arg).Get(ctx, nil)
 }
 
 func (s *session) onClose(c agent.Close) { s.st.Closing, s.refused = &c, "" }
@@ -161,7 +167,11 @@ func (s *session) follow(m agent.Message) (res agent.TurnResult, err error) {
 			cancel()
 		}
 	})
-	err = workflow.ExecuteChildWorkflow(s.child(ctx), agent.WorkflowTurn, s.turnInput(m)).Get(ctx, &res)
+	child := workflow.ExecuteChildWorkflow(s.child(ctx), agent.WorkflowTurn, s.turnInput(m))
+	// An error means that a turn of this number is there already; then it is followed by recover.
+	_ = child.GetChildWorkflowExecution().Get(ctx, nil)
+	s.started = turn
+	err = child.Get(ctx, &res)
 	return res, err
 }
 

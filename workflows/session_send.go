@@ -60,7 +60,7 @@ func (s *session) send(ctx workflow.Context, m agent.Message) (agent.SendResult,
 	s.st.remember(m)
 	if turn := s.running; m.Now && turn != 0 {
 		// A turn that has ended cannot take it: then it waits like any other message.
-		if s.forward(ctx, agent.SignalSteer, agent.Steering{Message: m}).Get(ctx, nil) == nil {
+		if s.forward(ctx, agent.SignalSteer, agent.Steering{Message: m}) == nil {
 			s.st.assign(m.ID, turn)
 			return agent.SendResult{Turn: turn, Steered: true}, nil
 		}

@@ -85,7 +85,9 @@ func (s *session) renewable() bool {
 }
 
 func (s *session) continueAsNew() error {
-	if err := workflow.Await(s.root, func() bool { return workflow.AllHandlersFinished(s.root) }); err != nil {
+	ctx, cancel := workflow.NewDisconnectedContext(s.root)
+	defer cancel()
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
 		return err
 	}
 	if err := s.opts.guard(s.root); err != nil {

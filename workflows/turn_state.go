@@ -100,10 +100,15 @@ func (t *turn) onSteer(s agent.Steering) {
 
 // onExtend adds what was granted; a signal cannot take anything away.
 func (t *turn) onExtend(x agent.Extend) {
-	t.st.Extra.Steps += max(x.Steps, 0)
-	t.st.Extra.Tokens += max(x.Tokens, 0)
-	t.st.Extra.Micros += max(x.Micros, 0)
+	t.st.Extra.Steps = more(t.st.Extra.Steps, x.Steps)
+	t.st.Extra.Tokens = more(t.st.Extra.Tokens, x.Tokens)
+	t.st.Extra.Micros = more(t.st.Extra.Micros, x.Micros)
 }
+
+// enough is more than any turn can use; sums beyond it would wrap around.
+const enough = 1 << 40
+
+func more[N int | int64](have, granted N) N { return min(have+min(max(granted, 0), enough), enough) }
 
 // usedUp says which limit leaves no room for another step, or "".
 func (t *turn) usedUp() string {
