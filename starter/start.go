@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/spf13/cobra"
 
@@ -14,6 +15,7 @@ type startOptions struct {
 	app *App
 	messageFlags
 	agent, session, tenant string
+	wait                   time.Duration
 }
 
 func newStart(a *App) *cobra.Command {
@@ -21,7 +23,8 @@ func newStart(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "start AGENT [MESSAGE]",
 		Short: "Start a session and print its id",
-		Long:  "Starts a session, sends it the message if there is one, and prints the session's id without following.",
+		Long: `Starts a session, sends it the message if there is one, and prints the session's id without following. A worker has to
+accept the message; if none does within --wait, the command gives up with exit code 1 and says how to go on.`,
 		Example: `  S=$(holdfast start support "refund order 42")
   holdfast watch $S`,
 		Args: cobra.RangeArgs(1, 2),
@@ -33,6 +36,7 @@ func newStart(a *App) *cobra.Command {
 	}
 	o.add(cmd)
 	cmd.Flags().StringVar(&o.session, "session", "", "the session's id (default: a new one)")
+	cmd.Flags().DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait for a worker to accept the message")
 	cmd.Flags().StringVar(&o.tenant, "tenant", "", "for whom the agent works; a search attribute of the session")
 	return cmd
 }
@@ -63,7 +67,9 @@ func (o *startOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	p := &printer{app: o.app, session: s.session}
-	got, err := c.submit(ctx, s, p.stderrNotice)
+	sending, cancel := context.WithTimeout(ctx, o.wait)
+	defer cancel()
+	got, err := c.submit(sending, s, p.stderrNotice)
 	var closed errSessionClosed
 	switch {
 	case errors.As(err, &closed) && o.messageID != "":
@@ -71,6 +77,9 @@ func (o *startOptions) run(ctx context.Context, args []string) error {
 			return closed
 		}
 		got.Duplicate = true
+	case err != nil && ctx.Err() == nil && sending.Err() != nil:
+		o.app.notAccepted(s)
+		return fmt.Errorf("no worker accepted the message to session %q within %s", s.session, o.wait)
 	case err != nil && ctx.Err() == nil:
 		return o.app.undo(ctx, c, s, fresh, err)
 	case err != nil:
