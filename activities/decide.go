@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"fmt"
 	"strings"
-	"unicode/utf8"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
@@ -190,7 +189,7 @@ const (
 	maxShown   = 24 // of one argument
 )
 
-// summary returns a line for the Web UI: the tool and at most two short scalar arguments.
+// summary returns a line for the Web UI: the tool and its first two scalar arguments, shortened.
 func (s *Snapshot) summary(name, args string) string {
 	line := name
 	dec := json.NewDecoder(strings.NewReader(args))
@@ -205,15 +204,24 @@ func (s *Snapshot) summary(name, args string) string {
 		if err := dec.Decode(&raw); err != nil {
 			break
 		}
-		if v, ok := scalar(raw); ok && v != "" && utf8.RuneCountInString(v) <= maxShown {
-			line += " " + v
+		if v, ok := scalar(raw); ok && v != "" {
+			line += " " + s.short(v)
 			shown++
 		}
 	}
-	// Masked before it is cut and before it is made visible: either could hide a secret from the mask.
-	r := []rune(approval.Visible(s.Mask.String(line)))
+	r := []rune(approval.Visible(line))
 	if len(r) > maxSummary {
 		r = append(r[:maxSummary-1], '…')
+	}
+	return string(r)
+}
+
+// short returns the end of a long value, which tells paths and addresses apart. It is masked before it is cut and
+// before it is made visible: either could hide a secret from the mask.
+func (s *Snapshot) short(v string) string {
+	r := []rune(s.Mask.String(v))
+	if len(r) > maxShown {
+		r = append([]rune{'…'}, r[len(r)-maxShown+1:]...)
 	}
 	return string(r)
 }

@@ -583,7 +583,8 @@ func TestASummaryIsShortVisibleAndMasked(t *testing.T) {
 		{`{"a":{"x":1},"amount":9007199254740993,"n":null,"to":"acme","z":"later"}`, "pay 9007199254740993 acme"},
 		{`{"to":"` + hush + `"}`, "pay ***"},
 		{"{\"to\":\"ac\u200bme\"}", "pay ac⟨U+200B⟩me"},
-		{`{"to":"` + strings.Repeat("x", 25) + `"}`, "pay"},
+		{`{"path":"/srv/notes/of/2026/new.txt","content":"hi"}`, "pay …v/notes/of/2026/new.txt hi"},
+		{`{"to":"` + strings.Repeat("x", 10) + hush + strings.Repeat("x", 20) + `"}`, "pay …et]" + strings.Repeat("x", 20)},
 	} {
 		got := w.snap.summary("pay", c.args)
 		if strings.Contains(got, hush) || len([]rune(got)) > maxSummary || (c.want != "pay ***" && got != c.want) {

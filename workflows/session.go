@@ -130,7 +130,7 @@ func (s *session) closes() bool {
 		return true
 	}
 	s.st.Closing = nil
-	s.refused = fmt.Sprintf("%d effects are uncertain; look at them, then close with acceptUncertain", len(s.st.Unresolved))
+	s.refused = fmt.Sprintf("the outcome of %d effects is uncertain: look at them, then close with --accept-uncertain (acceptUncertain in the signal)", len(s.st.Unresolved))
 	return false
 }
 

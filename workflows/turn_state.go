@@ -130,7 +130,7 @@ func (t *turn) awaitMore(used string) *end {
 	if t.st.Deadline.IsZero() {
 		t.st.Deadline = workflow.Now(t.root).Add(t.st.Open.Limits.Wait.Std())
 	}
-	t.waiting = fmt.Sprintf("more than %s: send the signal extend, or run holdfast extend %s", used, t.in.Session)
+	t.waiting = fmt.Sprintf("more than %s: run holdfast extend %s with --steps, --tokens or --cost, or send the signal extend", used, t.in.Session)
 	t.setStatus(agent.StatusWaiting)
 	timerCtx, stop := workflow.WithCancel(t.root)
 	defer stop()
