@@ -22,6 +22,9 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	if err := r.ctx.Err(); err != nil {
 		return agent.ToolResult{}, err
 	}
+	if res, err := r.discarded(); res != nil || err != nil {
+		return value(res), err
+	}
 	if err := failpoint.AtErr(failpoint.ToolBeforeDispatch); err != nil {
 		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, 0, "%v", err)
 	}

@@ -129,8 +129,10 @@ type ToolInput struct {
 	Args       string `json:"args,omitempty"`
 	Class      Class  `json:"class"`
 	Action     Digest `json:"action"`
-	Store      string `json:"store,omitempty"`
-	Serial     int64  `json:"serial,omitempty"`
+	// Reset says that the turn was reset in Temporal: an earlier run of it may have sent.
+	Reset  bool   `json:"reset,omitempty"`
+	Store  string `json:"store,omitempty"`
+	Serial int64  `json:"serial,omitempty"`
 }
 
 // ToolResult is the result of [ActivityTool] and, for each key, of [ActivityReconcile].

@@ -38,6 +38,9 @@ func (t *mcpTool) Do(ctx context.Context, c Call) (Result, error) {
 	defer context.AfterFunc(link.ctx, cancel)() //nolint:contextcheck // Close ends calls that are running
 	free, err := t.server.slots.take(ctx, c.Scope)
 	if err != nil {
+		if link.ctx.Err() != nil {
+			err = errMCPClosed // which ended the wait
+		}
 		return Result{}, NotSent(link.about(err))
 	}
 	defer free()

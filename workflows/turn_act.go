@@ -114,7 +114,7 @@ func (t *turn) call(ctx workflow.Context, p agent.Place, c agent.Call) agent.Too
 func (t *turn) effect(ctx workflow.Context, p agent.Place, c agent.Call) agent.ToolResult {
 	e := agent.Effect{
 		Key: agent.ActionKey(t.in.Scope, p, c.Action), Tool: c.Tool, Place: p, Class: c.Class,
-		State: agent.StateRequested, Action: c.Action, At: workflow.Now(ctx),
+		State: agent.StateRequested, Action: c.Action, Intent: c.Intent, At: workflow.Now(ctx),
 	}
 	if err := t.st.Ledger.Add(e); err != nil {
 		return agent.ToolResult{State: agent.StateDenied, Text: "not run: " + err.Error()}
@@ -136,7 +136,7 @@ func (t *turn) send(ctx workflow.Context, p agent.Place, c agent.Call) (res agen
 	err = workflow.ExecuteActivity(t.toolContext(ctx, c), agent.ActivityTool, agent.ToolInput{
 		Scope: t.in.Scope, Place: p, Definition: t.st.Open.Definition.Short(),
 		Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action,
-		Store: t.st.Store, Serial: t.st.Serial,
+		Reset: t.st.Reset, Store: t.st.Store, Serial: t.st.Serial,
 	}).Get(ctx, &res)
 	return res, err
 }

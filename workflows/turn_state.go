@@ -33,6 +33,7 @@ type turnState struct {
 	Deadline time.Time        `json:"deadline,omitzero"`
 	Store    string           `json:"store,omitempty"`
 	Serial   int64            `json:"serial,omitempty"`
+	Reset    bool             `json:"reset,omitempty"` // an earlier run of the turn was discarded
 	Reason   *agent.Reason    `json:"reason,omitempty"`
 	// CancelledBy says who cancelled and why, once somebody has.
 	CancelledBy string `json:"cancelledBy,omitempty"`
@@ -42,13 +43,16 @@ var statusKey = temporal.NewSearchAttributeKeyKeyword(agent.AttributeStatus)
 
 // restore takes up the state of the previous run, or begins.
 func (t *turn) restore() error {
+	info := workflow.GetInfo(t.root)
+	reset := info.OriginalRunID != "" && info.OriginalRunID != info.WorkflowExecution.RunID
 	if t.in.Checkpoint == nil {
-		t.st = turnState{Head: t.in.Head, Store: t.in.Store, Serial: t.in.Serial}
+		t.st = turnState{Head: t.in.Head, Store: t.in.Store, Serial: t.in.Serial, Reset: reset}
 		return nil
 	}
 	if err := versioning.Open(t.in.Checkpoint, turnUpgrades(), &t.st); err != nil {
 		return err
 	}
+	t.st.Reset = t.st.Reset || reset
 	if t.st.CancelledBy != "" {
 		t.cancel()
 	}

@@ -503,3 +503,23 @@ func TestSettledEffectsThatTheLedgerFoldsAreCountedAtTheEnd(t *testing.T) {
 		t.Errorf("%d whole, folded %+v", len(end.Ledger), end.Folded)
 	}
 }
+
+func TestAnUncertainEffectBlocksItsIntentInTheSameTurnAndGoesToTheSession(t *testing.T) {
+	t.Parallel()
+	again := call("pay", "same", agent.ClassOnce)
+	w := &world{
+		answers: []agent.ModelResult{calls(call("pay", "same", agent.ClassOnce)), calls(again)},
+		tools: map[string]func(agent.ToolInput) (agent.ToolResult, error){
+			"pay": func(agent.ToolInput) (agent.ToolResult, error) {
+				return agent.ToolResult{State: agent.StateUncertain, Attempt: 1, Text: "?"}, nil
+			},
+		},
+	}
+	res := finish(t, newTurn(t, w), turnInput())
+	if len(w.sent) != 1 || !strings.Contains(w.asked[2].Entries[0].Text, "not run") {
+		t.Errorf("sent %d times; the model heard %+v", len(w.sent), w.asked[2].Entries)
+	}
+	if len(res.Effects) != 1 || res.Effects[0].Intent != "same" {
+		t.Errorf("effects %+v", res.Effects)
+	}
+}
