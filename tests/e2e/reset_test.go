@@ -68,11 +68,11 @@ func (r *rig) edit(oldnew ...string) {
 // run returns the id of a workflow's latest run.
 func (r *rig) run(id string) string {
 	r.t.Helper()
-	d, err := r.client.DescribeWorkflowExecution(r.t.Context(), id, "")
+	d, err := r.client.DescribeWorkflow(r.t.Context(), id, "")
 	if err != nil {
 		r.t.Fatal(err)
 	}
-	return d.GetWorkflowExecutionInfo().GetExecution().GetRunId()
+	return d.RawResponse.GetWorkflowExecutionInfo().GetExecution().GetRunId()
 }
 
 // taskEnds returns the events to which a run can be reset, but the last, which closes it.
