@@ -74,3 +74,17 @@ func TestAnActionIsNotSentWhenTheCancellationComesAfterItsRecord(t *testing.T) {
 		}
 	})
 }
+
+func TestToolsOfAnotherVersionThanTheDefinitionsAreNoticed(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), nil))
+	def := w.snap.Agents["clerk"]
+	if d := (&desk{snap: w.snap, def: def}); len(def.Tools) == 0 || !d.asDefined() {
+		t.Errorf("tools %+v are not as defined", def.Tools)
+	}
+	other := def
+	other.Tools = []agent.ToolRef{{Name: def.Tools[0].Name, Version: agent.DigestOf([]byte("another"))}}
+	if d := (&desk{snap: w.snap, def: other}); d.asDefined() {
+		t.Error("another version was not noticed")
+	}
+}

@@ -64,7 +64,7 @@ func (w *walk) schedule(event int64, attr *historypb.ActivityTaskScheduledEventA
 	case agent.ActivityModel:
 		if in, ok := decodeFirst[agent.ModelInput](attr.GetInput()); ok {
 			w.asked, w.pending, w.scheduled[event] = true, &in, in
-			w.view.Head, w.view.Step, w.view.Definition, w.view.Serial = in.Head, in.Step, in.Definition, in.Serial
+			w.view.Head, w.view.Step, w.view.Serial = in.Head, in.Step, in.Serial
 		}
 	case agent.ActivityTool:
 		in, ok := decodeFirst[agent.ToolInput](attr.GetInput())

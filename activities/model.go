@@ -28,7 +28,7 @@ func (a *Activities) model(p *pulse, in agent.ModelInput) (agent.ModelResult, er
 	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
 		return agent.ModelResult{}, err
 	}
-	def, err := a.definition(p.ctx, snap, in.Scope, in.Definition.Short())
+	def, err := a.definition(p.ctx, snap, in.Scope, in.Definition)
 	if err != nil {
 		return agent.ModelResult{}, err
 	}
@@ -47,7 +47,7 @@ func modelKey(in agent.ModelInput) (string, error) {
 	b, err := json.Marshal(struct {
 		Head       agent.Head    `json:"head"`
 		Entries    []agent.Entry `json:"entries"`
-		Definition agent.Digest  `json:"definition"`
+		Definition string        `json:"definition"`
 	}{in.Head, in.Entries, in.Definition})
 	if err == nil {
 		b, err = jcs.Transform(b)
@@ -110,7 +110,7 @@ func (r *modelRun) adopt(rec store.ModelRecord) (agent.ModelResult, error) {
 			}
 		}
 	}
-	res.Calls, res.Adopted, res.Serial = calls, true, r.snap.Serial
+	res.Calls, res.Adopted, res.Serial = calls, true, r.serial()
 	return res, nil
 }
 
@@ -184,16 +184,24 @@ func (r *modelRun) result(t thread, answer openai.Answer, ids []string) agent.Mo
 	usage.Micros = r.model.Price.Micros(usage)
 	res := agent.ModelResult{
 		Finish: answer.Finish, Text: answer.Text, Calls: r.desk.calls(answer.Calls, ids, answer.Finish),
-		Usage: usage, Serial: r.snap.Serial, Gaps: len(t.gaps) + t.lost,
-		Producer: agent.Producer{
-			Model: cut(answer.Model, maxWords), Fingerprint: cut(answer.Fingerprint, maxWords), Prompt: r.desk.prompt().Short(),
-			Tools: r.desk.schemas().Short(), Build: r.Build,
-		},
+		Usage: usage, Serial: r.serial(), Gaps: len(t.gaps) + t.lost,
+		Producer: agent.Producer{Model: cut(answer.Model, maxWords), Fingerprint: cut(answer.Fingerprint, maxWords), Build: r.Build},
+	}
+	if !r.desk.asDefined() {
+		res.Producer.Tools = r.desk.schemas().Short()
 	}
 	if res.Text == "" {
 		res.Text = answer.Refusal
 	}
 	return res
+}
+
+// serial is that of the configuration, if the turn has not seen it.
+func (r *modelRun) serial() int64 {
+	if r.snap.Serial > r.in.Serial {
+		return r.snap.Serial
+	}
+	return 0
 }
 
 // record makes res the answer of this call, unless another attempt's already is: then that one counts,
@@ -232,6 +240,16 @@ func (d *desk) offered() []openai.Tool {
 		}
 	}
 	return out
+}
+
+// asDefined says whether the tools are those that the agent was defined with.
+func (d *desk) asDefined() bool {
+	for _, ref := range d.def.Tools {
+		if t, ok := d.snap.Tools.Lookup(ref.Name); !ok || t.Spec().Version != ref.Version {
+			return false
+		}
+	}
+	return true
 }
 
 // schemas returns the digest of what the model is told about its tools.

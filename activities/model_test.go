@@ -40,7 +40,7 @@ func (w *world) connect(t *testing.T, url string, stream bool) {
 
 func (w *world) hears(text string) agent.ModelInput {
 	return agent.ModelInput{
-		Scope: w.scope, Place: agent.Place{Turn: 1, Step: 1}, Agent: "clerk", Definition: w.digest(),
+		Scope: w.scope, Place: agent.Place{Turn: 1, Step: 1}, Definition: w.digest().Short(),
 		Entries: []agent.Entry{{Role: agent.RoleUser, Text: text}}, Store: w.Store.ID(), Serial: 3,
 	}
 }
@@ -79,7 +79,7 @@ func TestAnAnswerIsKeptAndAnAdoptedOneIsNotPaidForAgain(t *testing.T) {
 		if c := res.Calls[0]; c.Verdict.Decision != agent.DecisionAllow || c.Timeout.Std() != 10*time.Second || c.Class != agent.ClassOnce || c.Intent == "" || c.Summary != "pay 1 acme" {
 			t.Errorf("call %+v", c)
 		}
-		if res.Head.Seq != 1 || res.Usage.Calls != 1 || res.Usage.Micros != 2*(res.Usage.Input-res.Usage.Cached)+res.Usage.Cached+8*res.Usage.Output || res.Producer.Build != "b1" || res.Producer.Tools == "" {
+		if res.Head.Seq != 1 || res.Usage.Calls != 1 || res.Usage.Micros != 2*(res.Usage.Input-res.Usage.Cached)+res.Usage.Cached+8*res.Usage.Output || res.Producer.Build != "b1" || res.Producer.Tools != "" {
 			t.Errorf("result %+v", res)
 		}
 		// A later attempt, on a worker that knows nothing and could not ask: the first one died after its record.
@@ -297,7 +297,7 @@ func TestTheActivitiesRunUnderTemporal(t *testing.T) {
 		t.Fatalf("open: %+v, %v", opened, err)
 	}
 	in := w.hears("pay")
-	in.Definition = opened.Definition
+	in.Definition = opened.Definition.Short()
 	val, err = env.ExecuteActivity(w.Model, in)
 	var answer agent.ModelResult
 	if err != nil || val.Get(&answer) != nil || len(answer.Calls) != 1 {
@@ -424,7 +424,7 @@ func (w *world) act(ctx context.Context, in agent.ModelInput, i int, c agent.Cal
 		return agent.Entry{Role: agent.RoleTool, Call: c.ID, Text: c.Trouble}
 	}
 	res, _, err := w.attempt(ctx, 1, Progress{}, agent.ToolInput{
-		Scope: in.Scope, Place: agent.Place{Turn: in.Turn, Step: in.Step, Call: i + 1}, Definition: in.Definition.Short(),
+		Scope: in.Scope, Place: agent.Place{Turn: in.Turn, Step: in.Step, Call: i + 1}, Definition: in.Definition,
 		Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action, Serial: in.Serial,
 	})
 	if err != nil {

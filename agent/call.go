@@ -64,22 +64,23 @@ func (u Usage) Add(v Usage) Usage {
 // Tokens returns input and output together.
 func (u Usage) Tokens() int64 { return u.Input + u.Output }
 
-// Producer records who produced an accepted result. Digests are shortened; the full ones stand in the
-// store's result record.
+// Producer records who produced an accepted result, as far as the events around it do not say it already: the
+// prompt is the definition's, and so are the tools unless Tools is set. The store's result record has the
+// digests of all of them.
 type Producer struct {
 	Model       string `json:"model,omitempty"`       // as the provider reported it
 	Fingerprint string `json:"fingerprint,omitempty"` // as the provider reported it
-	Prompt      string `json:"prompt,omitempty"`
-	Tools       string `json:"tools,omitempty"` // of the tool schemas that the model saw
-	Build       string `json:"build,omitempty"`
+	// Tools is the shortened digest of the tool schemas that the model saw, if they are not those of
+	// the definition that the turn started with.
+	Tools string `json:"tools,omitempty"`
+	Build string `json:"build,omitempty"`
 }
 
 // ModelInput is the argument of [ActivityModel]. Its size does not depend on the conversation's.
 type ModelInput struct {
 	Scope
 	Place
-	Agent      string  `json:"agent"`
-	Definition Digest  `json:"definition"` // of the agent definition that the turn started with
+	Definition string  `json:"definition"` // first 16 hex digits of the agent definition's digest
 	Head       Head    `json:"head"`
 	Entries    []Entry `json:"entries,omitempty"`
 	Store      string  `json:"store,omitempty"`
@@ -109,7 +110,7 @@ type ModelResult struct {
 	Calls    []Call   `json:"calls,omitempty"`
 	Usage    Usage    `json:"usage"`
 	Producer Producer `json:"by"`
-	Serial   int64    `json:"serial,omitempty"`
+	Serial   int64    `json:"serial,omitempty"` // of the worker's configuration, if the turn had not seen it
 	// Adopted says that an earlier attempt had the answer already and nothing was asked for twice.
 	Adopted bool `json:"adopted,omitempty"`
 	// Gaps counts the transcript segments that could not be read and were shown to the model as such.

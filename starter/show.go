@@ -329,7 +329,6 @@ func producerText(p agent.Producer) string {
 	}
 	add("", p.Model)
 	add("fingerprint", p.Fingerprint)
-	add("prompt", p.Prompt)
 	add("tools", p.Tools)
 	add("build", p.Build)
 	return strings.Join(parts, ", ")

@@ -170,7 +170,7 @@ func (t *turn) ask() (agent.ModelResult, error) {
 	var answer agent.ModelResult
 	err := workflow.ExecuteActivity(t.modelContext(t.ctx), agent.ActivityModel, agent.ModelInput{
 		Scope: t.in.Scope, Place: agent.Place{Turn: t.in.Turn, Step: t.st.Step},
-		Agent: t.in.Agent, Definition: t.st.Open.Definition, Head: t.st.Head, Entries: entries,
+		Definition: t.st.Open.Definition.Short(), Head: t.st.Head, Entries: entries,
 		Store: t.st.Store, Serial: t.st.Serial,
 	}).Get(t.ctx, &answer)
 	if err != nil {
