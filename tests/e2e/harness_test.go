@@ -3,7 +3,6 @@ package e2e
 import (
 	"bytes"
 	"context"
-	"errors"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -17,7 +16,6 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
-	"go.temporal.io/sdk/temporal"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/devserver"
@@ -278,15 +276,8 @@ func (r *rig) ended(session string, turn int) agent.TurnResult {
 	if err == nil {
 		return res
 	}
-	var app *temporal.ApplicationError
-	var cancelled *temporal.CanceledError
-	switch {
-	case errors.As(err, &app) && app.HasDetails():
-		err = app.Details(&res)
-	case errors.As(err, &cancelled) && cancelled.HasDetails():
-		err = cancelled.Details(&res)
-	}
-	if err != nil {
+	res, ok := agent.ResultIn(err)
+	if !ok {
 		r.t.Fatalf("turn %d of %s: %v", turn, session, err)
 	}
 	return res
