@@ -17,8 +17,11 @@ func (r *toolRun) discarded() (*agent.ToolResult, error) {
 	if !r.in.Reset {
 		return nil, nil
 	}
-	if _, err := r.space.Dispatch(r.ctx, r.key); !errors.Is(err, store.ErrAbsent) {
+	switch _, err := r.space.Dispatch(r.ctx, r.key); {
+	case err == nil || unreadable(err):
 		return nil, nil // the key itself is known: its own records decide
+	case !errors.Is(err, store.ErrAbsent):
+		return nil, r.snap.storeTrouble(r.ctx, "reading the dispatch of "+r.key, err)
 	}
 	wanted, err := intent(r.spec, r.in.Args)
 	if err != nil {
