@@ -101,7 +101,7 @@ func (d *desk) decide(call agent.Call, n int) agent.Call {
 		return refuse(call, err.Error())
 	}
 	call.Summary = d.snap.summary(call.Tool, call.Args)
-	call.Verdict = d.snap.Policy.Decide(policy.Request{
+	call.Verdict, call.Terms = d.snap.Policy.Decide(policy.Request{
 		Agent: d.def, Tool: call.Tool, Class: spec.Class, Args: call.Args, Scope: d.scope, Place: place,
 	})
 	if call.Verdict.Decision != agent.DecisionAllow {

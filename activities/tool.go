@@ -91,7 +91,7 @@ func (r *toolRun) admission() (*agent.ToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
-	r.verdict = r.snap.Policy.Decide(policy.Request{
+	r.verdict, _ = r.snap.Policy.Decide(policy.Request{
 		Agent: def, Tool: r.in.Tool, Class: r.spec.Class, Args: r.in.Args, Scope: r.in.Scope, Place: r.in.Place,
 	})
 	if r.verdict.Decision != agent.DecisionAllow {

@@ -34,6 +34,8 @@ type Call struct {
 	// Summary is a line for the Web UI, bounded and without secrets: "refund order 42".
 	Summary string  `json:"summary,omitempty"`
 	Verdict Verdict `json:"verdict,omitzero"`
+	// Terms are set when the verdict is to ask.
+	Terms *Terms `json:"terms,omitempty"`
 	// Timeout bounds one attempt of the tool.
 	Timeout Duration `json:"timeout,omitempty"`
 	// Trouble says, in words for the model, why the call cannot run: unknown tool, arguments that
@@ -50,6 +52,9 @@ type Usage struct {
 	Reasoning int64 `json:"reasoning,omitempty"` // part of Output
 	Micros    int64 `json:"micros,omitempty"`
 	Calls     int64 `json:"calls,omitempty"` // model requests that were answered
+	// Dropped counts model requests that were given up while they ran: possibly charged, not in the
+	// other numbers.
+	Dropped int64 `json:"dropped,omitempty"`
 }
 
 // Add returns the sum of both.
@@ -57,7 +62,7 @@ func (u Usage) Add(v Usage) Usage {
 	return Usage{
 		Input: u.Input + v.Input, Cached: u.Cached + v.Cached,
 		Output: u.Output + v.Output, Reasoning: u.Reasoning + v.Reasoning,
-		Micros: u.Micros + v.Micros, Calls: u.Calls + v.Calls,
+		Micros: u.Micros + v.Micros, Calls: u.Calls + v.Calls, Dropped: u.Dropped + v.Dropped,
 	}
 }
 
@@ -83,6 +88,7 @@ type ModelInput struct {
 	Definition string  `json:"definition"` // first 16 hex digits of the agent definition's digest
 	Head       Head    `json:"head"`
 	Entries    []Entry `json:"entries,omitempty"`
+	Senders    []Actor `json:"senders,omitempty"` // of the turn's messages so far
 	Store      string  `json:"store,omitempty"`
 	Serial     int64   `json:"serial,omitempty"` // highest configuration serial that the turn has seen
 }
@@ -130,10 +136,24 @@ type ToolInput struct {
 	Args       string `json:"args,omitempty"`
 	Class      Class  `json:"class"`
 	Action     Digest `json:"action"`
+	// Grant is a person's approval, nil when policy allowed the action by itself.
+	Grant *Grant `json:"grant,omitempty"`
+	// Undoes is the key of the effect that this action compensates, the Undo-th time it is tried.
+	Undoes  string  `json:"undoes,omitempty"`
+	Undo    int     `json:"undo,omitempty"`
+	Senders []Actor `json:"senders,omitempty"`
 	// Reset says that the turn was reset in Temporal: an earlier run of it may have sent.
 	Reset  bool   `json:"reset,omitempty"`
 	Store  string `json:"store,omitempty"`
 	Serial int64  `json:"serial,omitempty"`
+}
+
+// Key returns the action's idempotency key.
+func (in ToolInput) Key() string {
+	if in.Undoes != "" {
+		return UndoKey(in.Undoes, in.Undo)
+	}
+	return ActionKey(in.Scope, in.Place, in.Action)
 }
 
 // ToolResult is the result of [ActivityTool] and, for each key, of [ActivityReconcile].
@@ -153,4 +173,14 @@ type ToolResult struct {
 	// Conflict says that an attempt's own outcome contradicts the adopted one.
 	Conflict string    `json:"conflict,omitempty"`
 	At       time.Time `json:"at,omitzero"`
+	// Evidence says how the outcome is known, when it is not that the destination answered.
+	Evidence string `json:"evidence,omitempty"`
+	// Verdict and Terms are policy's fresh word when the state is StateVoid: what the next ask takes.
+	Verdict *Verdict `json:"verdict,omitempty"`
+	Terms   *Terms   `json:"terms,omitempty"`
+	// Hold says that policy wants the turn to wait for a person while the outcome is uncertain.
+	Hold bool `json:"hold,omitempty"`
+	// Cancel is the tool's word on a wish to stop it.
+	Cancel CancelFact `json:"cancel,omitempty"`
+	Serial int64      `json:"serial,omitempty"` // of the worker's configuration, if the turn had not seen it
 }

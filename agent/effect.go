@@ -58,7 +58,44 @@ type Effect struct {
 	Note    string    `json:"note,omitempty"` // why it is in this state, for a person; masked, short
 	// Conflict says that a late outcome contradicts the state, which it does not change.
 	Conflict string `json:"conflict,omitempty"`
+	Resource string `json:"resource,omitempty"`
+	// Summary is a line for a person: "refund order 42".
+	Summary string  `json:"summary,omitempty"`
+	Verdict Verdict `json:"verdict,omitzero"` // the latest
+	// Approval is the id of the latest request for it, "" if none was made.
+	Approval string `json:"approval,omitempty"`
+	// Undoes is the key of the effect that this one compensates.
+	Undoes string `json:"undoes,omitempty"`
+	// Undone counts the compensations of this effect that were tried.
+	Undone int `json:"undone,omitempty"`
+	// Cancel is what became of a wish to stop it.
+	Cancel CancelFact `json:"cancel,omitempty"`
+	// Evidence says how its outcome is known: "the destination answered", "found by asking the
+	// destination", who settled it and by what.
+	Evidence string `json:"evidence,omitempty"`
+	// Trail has the states that it went through, oldest first; of a long one the first and the latest.
+	Trail []Stamp `json:"trail,omitempty"`
 }
+
+// A Stamp is one transition of an effect.
+type Stamp struct {
+	State State     `json:"state"`
+	At    time.Time `json:"at"`
+	By    string    `json:"by,omitempty"` // a person, with "(claimed)" when unsigned; empty is the turn itself
+	Note  string    `json:"note,omitempty"`
+}
+
+// A CancelFact is what became of a wish to stop an action that was under way.
+type CancelFact string
+
+// The facts about a cancellation.
+const (
+	CancelAsked     CancelFact = "asked"     // and no answer yet
+	CancelAccepted  CancelFact = "accepted"  // the tool stopped it
+	CancelRefused   CancelFact = "refused"   // the tool cannot or would not stop it
+	CancelCompleted CancelFact = "completed" // it had committed before it could be stopped
+	CancelLate      CancelFact = "late"      // its outcome came after the turn had ended
+)
 
 // A Count says how many settled effects of a turn ended in a state and are kept as a number only. Each still
 // has its result record in the store.

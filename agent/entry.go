@@ -1,5 +1,7 @@
 package agent
 
+import "time"
+
 // A Role says who speaks in an [Entry].
 type Role string
 
@@ -49,8 +51,11 @@ type Message struct {
 	// ID makes sending idempotent: the session remembers the last 1,000.
 	ID   string `json:"id"`
 	Text string `json:"text"`
-	// From is who claims to have sent it; unverified.
+	// From is who sent it: proved by Signature, else only claimed.
 	From string `json:"from,omitempty"`
+	// Time is when it was signed; Signature is an armored SSHSIG of the canonical message.
+	Time      time.Time `json:"time,omitzero"`
+	Signature string    `json:"signature,omitempty"`
 	// Now steers the running turn instead of waiting for it to end.
 	Now bool `json:"now,omitempty"`
 }

@@ -22,7 +22,8 @@ const (
 
 	// Of a turn.
 	ErrUnknownAgent = "unknown_agent"
-	ErrLimit        = "limit"  // limits used up and nobody extended them
+	ErrLimit        = "limit" // limits used up and nobody extended them
+	ErrBudget       = "budget_exhausted"
 	ErrFaults       = "faults" // the model kept asking for what cannot be run
 	ErrCancelled    = "cancelled"
 	ErrTerminated   = "terminated" // somebody terminated the turn; its end was recovered

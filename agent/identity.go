@@ -84,6 +84,27 @@ func ParseTurnID(id string) (session string, turn int, ok bool) {
 	return session, turn, true
 }
 
+// UndoID returns the workflow id of the m-th late compensation of a session's n-th turn.
+func UndoID(session string, turn, m int) string {
+	return fmt.Sprintf("%s-undo-%d", TurnID(session, turn), m)
+}
+
+// ParseUndoID is the inverse of [UndoID].
+func ParseUndoID(id string) (session string, turn, m int, ok bool) {
+	before, rest, found := strings.Cut(id, "-undo-")
+	if !found {
+		return "", 0, 0, false
+	}
+	if session, turn, ok = ParseTurnID(before); !ok {
+		return "", 0, 0, false
+	}
+	m, err := strconv.Atoi(rest)
+	if err != nil || m < 1 || strconv.Itoa(m) != rest {
+		return "", 0, 0, false
+	}
+	return session, turn, m, true
+}
+
 // A Place says where in a session something was asked for. Turns, steps and calls count from 1.
 type Place struct {
 	Turn int `json:"turn"`
@@ -97,6 +118,9 @@ type Place struct {
 func ActionKey(s Scope, p Place, action Digest) string {
 	return fmt.Sprintf("%s:turn-%d/%d.%d/%s", s, p.Turn, p.Step, p.Call, action.Short())
 }
+
+// UndoKey returns the key of the m-th compensation of the effect with that key; m rises only by command.
+func UndoKey(effect string, m int) string { return effect + "/undo-" + strconv.Itoa(m) }
 
 // ModelKey returns the key of a model call, where request is the digest of {head, new entries, agent
 // definition}.

@@ -21,6 +21,15 @@ const (
 	ActivityOpen = "open"
 	// ActivityClose is local: it writes the turn's closing record.
 	ActivityClose = "close"
+	// ActivityJudge is local: it checks a person's decision on an approval.
+	ActivityJudge = "judge"
+	// ActivitySettle is local for a person's word on an uncertain effect, ordinary where the destination
+	// is asked.
+	ActivitySettle = "settle"
+	// ActivityPlan is local: it says which compensations there are and whether they may run.
+	ActivityPlan = "plan"
+	// ActivityIdentify is local: it checks the signature of a steering message.
+	ActivityIdentify = "identify"
 )
 
 // Updates, signals and queries. Their payload is one flat JSON object, so that they can be sent by hand
@@ -33,22 +42,57 @@ const (
 	SignalExtend = "extend"
 	SignalSteer  = "steer"
 
-	QuerySession = "session"
-	QueryTurn    = "turn"
+	// SignalApproval is a person's decision, to the turn that asked.
+	SignalApproval = "approval"
+	// SignalSettle is a word on an uncertain effect, to its turn or, after that has ended, the session.
+	SignalSettle = "settle"
+	// SignalCompensate orders compensations of a turn that has ended, to the session.
+	SignalCompensate = "compensate"
+
+	QuerySession   = "session"
+	QueryTurn      = "turn"
+	QueryApprovals = "approvals"
+	QueryEffects   = "effects"
 )
 
-// Search attributes, all of type Keyword. "holdfast setup" registers them.
+// Search attributes. "holdfast setup" registers them.
 const (
-	AttributeAgent     = "HoldfastAgent"
-	AttributeStatus    = "HoldfastStatus"
-	AttributeTenant    = "HoldfastTenant"
+	AttributeAgent  = "HoldfastAgent"
+	AttributeStatus = "HoldfastStatus"
+	AttributeTenant = "HoldfastTenant"
+	// AttributeAttention is what a person should look at: see Attention.
 	AttributeAttention = "HoldfastAttention"
+	// AttributeApprovals counts the approval requests that wait, AttributeExpires is the first expiry
+	// among them.
+	AttributeApprovals = "HoldfastApprovals"
+	AttributeExpires   = "HoldfastExpires"
+	// AttributeUncertain counts the effects whose outcome is not known.
+	AttributeUncertain = "HoldfastUncertain"
 )
 
-// Attributes returns the names of all search attributes.
-func Attributes() []string {
-	return []string{AttributeAgent, AttributeAttention, AttributeStatus, AttributeTenant}
+// An Attribute is a search attribute and its type: "Keyword", "Int" or "Datetime".
+type Attribute struct{ Name, Type string }
+
+// Attributes returns all search attributes, by name.
+func Attributes() []Attribute {
+	return []Attribute{
+		{AttributeAgent, "Keyword"},
+		{AttributeApprovals, "Int"},
+		{AttributeAttention, "Keyword"},
+		{AttributeExpires, "Datetime"},
+		{AttributeStatus, "Keyword"},
+		{AttributeTenant, "Keyword"},
+		{AttributeUncertain, "Int"},
+	}
 }
+
+// Values of AttributeAttention, the most urgent first: a run has one of them, or none.
+const (
+	AttentionUncertain    = "uncertain"    // an effect whose outcome nobody knows, or a contradiction about one
+	AttentionCompensation = "compensation" // one that failed
+	AttentionApproval     = "approval"     // a request that waits
+	AttentionBudget       = "budget"       // used up, and somebody may extend it
+)
 
 // TaskQueue is the task queue used when the configuration names none.
 const TaskQueue = "holdfast"

@@ -7,6 +7,10 @@ const (
 	MaxMessage = 128 << 10 // bytes of a message's text
 	MaxSeen    = 1000      // message ids remembered for deduplication
 	MaxID      = 128       // bytes of a message id
+	// MaxUnresolved is how many effects a session keeps whose outcome nobody knows; with more it takes
+	// no message until some are settled.
+	MaxUnresolved = 1000
+	MaxCommands   = 10 // orders to compensate that wait
 )
 
 // SessionInput is the argument of the Session workflow.
@@ -50,6 +54,9 @@ type SessionView struct {
 	Refused    string      `json:"refused,omitempty"`
 	Head       Head        `json:"head"`
 	Unresolved []Effect    `json:"unresolved,omitempty"`
+	Undoing    string      `json:"undoing,omitempty"` // workflow id of the late compensation that runs
+	Spent      Budget      `json:"spent,omitzero"`
+	Granted    Budget      `json:"granted,omitzero"`
 	Usage      Usage       `json:"usage"`
 	Last       *TurnResult `json:"last,omitempty"`
 	Store      string      `json:"store,omitempty"`

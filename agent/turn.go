@@ -5,7 +5,7 @@ import (
 	"time"
 )
 
-// A Status is where a turn stands. The last three are final.
+// A Status is where a turn stands. The last four are final.
 type Status string
 
 // The statuses of a turn.
@@ -15,11 +15,13 @@ const (
 	StatusDone      Status = "done"
 	StatusFailed    Status = "failed"
 	StatusCancelled Status = "cancelled"
+	// StatusBudget is the end of a turn that used up its budget and was not given more.
+	StatusBudget Status = "budget_exhausted"
 )
 
 // Final says whether a turn of this status has ended.
 func (s Status) Final() bool {
-	return s == StatusDone || s == StatusFailed || s == StatusCancelled
+	return s == StatusDone || s == StatusFailed || s == StatusCancelled || s == StatusBudget
 }
 
 // Limits bound one turn. They come from the configuration of the worker that opened the turn and are
@@ -29,6 +31,12 @@ type Limits struct {
 	Calls  int   `json:"calls,omitempty"`  // tool calls in one step; further ones are refused
 	Tokens int64 `json:"tokens,omitempty"` // input and output, summed over the turn; 0 is no limit
 	Micros int64 `json:"micros,omitempty"` // cost in millionths; 0 is no limit
+	// Effects bounds how many effects are sent; 0 is no limit.
+	Effects int `json:"effects,omitempty"`
+	// Time bounds how long the turn works, not counting what it waits for people; 0 is no limit.
+	Time Duration `json:"time,omitempty"`
+	// Session bounds what all turns of the session use together; nil is no limit.
+	Session *Budget `json:"session,omitempty"`
 	// Faults bounds how many steps in a row may go by in which nothing that the model asked for
 	// could be run; then the turn fails instead of paying for more of the same.
 	Faults int `json:"faults,omitempty"`
@@ -37,6 +45,23 @@ type Limits struct {
 	// ContinueAfter is how many steps one run takes before it continues as new; 0 leaves it to
 	// Temporal's own suggestion.
 	ContinueAfter int `json:"continueAfter,omitempty"`
+}
+
+// A Budget bounds, or counts, what is used. As a bound, 0 is no limit.
+type Budget struct {
+	Steps   int      `json:"steps,omitempty"` // model calls
+	Tokens  int64    `json:"tokens,omitempty"`
+	Micros  int64    `json:"micros,omitempty"`
+	Effects int      `json:"effects,omitempty"`
+	Time    Duration `json:"time,omitempty"` // at work, not waiting for people
+}
+
+// Add returns the sum of both.
+func (b Budget) Add(o Budget) Budget {
+	return Budget{
+		Steps: b.Steps + o.Steps, Tokens: b.Tokens + o.Tokens, Micros: b.Micros + o.Micros,
+		Effects: b.Effects + o.Effects, Time: b.Time + o.Time,
+	}
 }
 
 // OpenInput is the argument of [ActivityOpen].
@@ -61,7 +86,9 @@ type OpenResult struct {
 	Store         string   `json:"store"` // identity of the store
 	Serial        int64    `json:"serial,omitempty"`
 	Entry         Entry    `json:"entry"` // the message, its text in the store when it is long
-	Build         string   `json:"build,omitempty"`
+	// Sender is who sent the message, as far as its signature proves it.
+	Sender Actor  `json:"sender,omitzero"`
+	Build  string `json:"build,omitempty"`
 }
 
 // TurnInput is the argument of the Turn workflow.
@@ -75,8 +102,14 @@ type TurnInput struct {
 	// Unresolved are effects of earlier turns whose outcome is uncertain: the same intent is not
 	// dispatched while one stands.
 	Unresolved []Effect `json:"unresolved,omitempty"`
-	Store      string   `json:"store,omitempty"`
-	Serial     int64    `json:"serial,omitempty"`
+	// Spent is what the session's turns before this one used, Granted what it was given beyond its
+	// limits.
+	Spent   Budget `json:"spent,omitzero"`
+	Granted Budget `json:"granted,omitzero"`
+	// Undo makes the turn one that compensates; it has no message then.
+	Undo   *UndoInput `json:"undo,omitempty"`
+	Store  string     `json:"store,omitempty"`
+	Serial int64      `json:"serial,omitempty"`
 	// Checkpoint carries a continued turn's state; nil at its start.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 }
@@ -106,6 +139,9 @@ type TurnResult struct {
 	Reason  *Reason `json:"reason,omitempty"`
 	Usage   Usage   `json:"usage"`
 	Steps   int     `json:"steps"`
+	// Spent is what the turn used, Granted what it was given beyond its limits.
+	Spent   Budget `json:"spent,omitzero"`
+	Granted Budget `json:"granted,omitzero"`
 	// Undelivered are steering messages that came too late for the model to see.
 	Undelivered []Message `json:"undelivered,omitempty"`
 	Store       string    `json:"store,omitempty"`
@@ -136,8 +172,12 @@ type CloseInput struct {
 	Result     TurnResult `json:"result"`
 	Ledger     []Effect   `json:"ledger,omitempty"`
 	Folded     []Count    `json:"folded,omitempty"` // settled effects that the ledger only counts
+	Approvals  []Approval `json:"approvals,omitempty"`
+	Refused    []Refusal  `json:"refused,omitempty"`
 	Entries    []Entry    `json:"entries,omitempty"`
-	Store      string     `json:"store,omitempty"`
+	// Undo is the number of a late compensation, whose record is beside the turn's; 0 is the turn's own.
+	Undo  int    `json:"undo,omitempty"`
+	Store string `json:"store,omitempty"`
 }
 
 // CloseResult is the result of [ActivityClose].
@@ -181,6 +221,9 @@ type TurnView struct {
 	// Ledger holds every effect of the turn that is open and the latest settled ones.
 	Ledger []Effect `json:"ledger,omitempty"`
 	Folded []Count  `json:"folded,omitempty"` // the settled ones before those
+	// Approvals are those that wait.
+	Approvals []Approval `json:"approvals,omitempty"`
+	Spent     Budget     `json:"spent,omitzero"`
 	// Entries were said or answered but are not in the transcript yet.
 	Entries    []Entry   `json:"entries,omitempty"`
 	Steering   []Message `json:"steering,omitempty"`
@@ -205,10 +248,20 @@ type Cancel struct {
 	From   string `json:"from,omitempty"`
 }
 
-// Extend is the payload of the signal "extend": more of what a turn has used up.
+// Extend is the payload of the signal "extend": more of what a turn, and its session, have used up.
 type Extend struct {
-	Steps  int    `json:"steps,omitempty"`
-	Tokens int64  `json:"tokens,omitempty"`
-	Micros int64  `json:"micros,omitempty"`
-	From   string `json:"from,omitempty"`
+	Steps   int      `json:"steps,omitempty"`
+	Tokens  int64    `json:"tokens,omitempty"`
+	Micros  int64    `json:"micros,omitempty"`
+	Effects int      `json:"effects,omitempty"`
+	Time    Duration `json:"time,omitempty"`
+	From    string   `json:"from,omitempty"`
+}
+
+// IdentifyInput is the argument of [ActivityIdentify], whose result is an [Actor].
+type IdentifyInput struct {
+	Scope
+	Message Message `json:"message"`
+	Store   string  `json:"store,omitempty"`
+	Serial  int64   `json:"serial,omitempty"`
 }

@@ -83,14 +83,16 @@ func text(s string) any {
 	return map[string]string{"hex": hex.EncodeToString([]byte(s))}
 }
 
-// digest cannot fail: an envelope holds valid texts and small integers only.
-func digest(envelope map[string]any) agent.Digest {
-	b, err := json.Marshal(envelope)
+func digest(fields map[string]any) agent.Digest { return agent.DigestOf(envelope(fields)) }
+
+// envelope returns the RFC 8785 form. It cannot fail: an envelope holds valid texts and small integers only.
+func envelope(fields map[string]any) []byte {
+	b, err := json.Marshal(fields)
 	if err == nil {
 		b, err = jcs.Transform(b)
 	}
 	if err != nil {
 		panic(fmt.Sprintf("approval: envelope without canonical form: %v", err))
 	}
-	return agent.DigestOf(b)
+	return b
 }

@@ -30,27 +30,17 @@ func (p *Policy) Version() agent.Digest {
 	return p.version
 }
 
-// A Request is an action to decide on.
-type Request struct {
-	Agent agent.Definition // as the turn started with it
-	Tool  string
-	Class agent.Class
-	Args  string // canonical
-	Scope agent.Scope
-	Place agent.Place
-}
-
 // Decide returns the verdict on r. A tool's name is compared byte by byte: a look-alike is not listed.
-func (p *Policy) Decide(r Request) agent.Verdict {
+func (p *Policy) Decide(r Request) (agent.Verdict, *agent.Terms) {
 	v := agent.Verdict{Decision: agent.DecisionDeny, Rule: RuleNotListed, Policy: p.Version().Short()}
 	if p.Version() == "" {
 		v.Rule = RuleNoPolicy
-		return v
+		return v, nil
 	}
 	for _, t := range r.Agent.Tools {
 		if t.Name == r.Tool {
 			v.Decision, v.Rule = agent.DecisionAllow, RuleAllowListed
 		}
 	}
-	return v
+	return v, nil
 }

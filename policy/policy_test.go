@@ -33,7 +33,7 @@ func TestAnAgentMayUseWhatItListsAndNothingElse(t *testing.T) {
 	}
 	for _, c := range cases {
 		want := agent.Verdict{Decision: c.decision, Rule: c.rule, Policy: c.policy.Version().Short()}
-		if got := c.policy.Decide(policy.Request{Agent: c.agent, Tool: c.tool}); got != want {
+		if got, _ := c.policy.Decide(policy.Request{Agent: c.agent, Tool: c.tool}); got != want {
 			t.Errorf("%s: got %+v, want %+v", c.name, got, want)
 		}
 	}

@@ -30,6 +30,15 @@ type Spec struct {
 	Identity []string
 	// Resource names what a call touches, with {argument} placeholders, or is empty.
 	Resource string
+	// Risk is what policies decide by; empty is low for a read, high for what is Irreversible, else medium.
+	Risk agent.Risk
+	// Irreversible says that nothing undoes the effect.
+	Irreversible bool
+	// Compensate names what undoes the effect, nil if nothing does.
+	Compensate *Compensation
+	// AbsentAfter is how long after the last moment of sending the destination must be asked before its
+	// "no such thing" proves that nothing happened.
+	AbsentAfter time.Duration
 	// Version is the digest of the whole declaration.
 	Version agent.Digest
 }
@@ -63,4 +72,41 @@ type Result struct {
 type Tool interface {
 	Spec() Spec
 	Do(ctx context.Context, c Call) (Result, error)
+}
+
+// A Compensation is the call that undoes an effect.
+type Compensation struct {
+	Tool string
+	// Args are CEL expressions over "args" and "result", the original's arguments and JSON result, by the
+	// name of the compensating tool's argument.
+	Args map[string]string
+}
+
+// A Finding is what a destination says when it is asked what became of an attempt.
+type Finding string
+
+// The findings.
+const (
+	Found   Finding = "found"  // it happened
+	Absent  Finding = "absent" // the destination has nothing of it
+	Unknown Finding = "unknown"
+)
+
+// A Reconciler can ask the destination what became of an earlier attempt of a call. With [Found] the result is
+// what the call would have given back. It sends nothing that changes anything and may be asked any number of
+// times. An error is like [Unknown]. See [AsReconciler].
+type Reconciler interface {
+	Reconcile(ctx context.Context, c Call) (Finding, Result, error)
+}
+
+// An Observer can say what state the target of a call is in before the call is made, in bytes that are equal as
+// long as the state is. It changes nothing. See [AsObserver].
+type Observer interface {
+	Observe(ctx context.Context, c Call) (Result, error)
+}
+
+// A Canceller can stop a call of its that is under way: nil says that it will, an error that it cannot. What the
+// call then comes to is still what Do returns. See [AsCanceller].
+type Canceller interface {
+	Cancel(ctx context.Context, c Call) error
 }

@@ -19,7 +19,7 @@ import (
 func allAttributes() map[string]enumspb.IndexedValueType {
 	m := map[string]enumspb.IndexedValueType{}
 	for _, a := range agent.Attributes() {
-		m[a] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+		m[a.Name], _ = enumspb.IndexedValueTypeFromString(a.Type)
 	}
 	return m
 }

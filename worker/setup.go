@@ -28,13 +28,13 @@ func Setup(ctx context.Context, c client.Client, namespace string) (warnings []s
 		return nil, fmt.Errorf("search attributes of namespace %q: %w", namespace, explainSetup(err, namespace))
 	}
 	add := map[string]enumspb.IndexedValueType{}
-	for _, name := range agent.Attributes() {
-		kind, ok := there.GetCustomAttributes()[name]
-		if ok && kind != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
-			return nil, fmt.Errorf("namespace %q has a search attribute %q of type %s, not Keyword; remove it: temporal operator search-attribute remove --name %s", namespace, name, kind, name)
+	for _, a := range agent.Attributes() {
+		kind, ok := there.GetCustomAttributes()[a.Name]
+		if ok && kind != indexedAs(a) {
+			return nil, fmt.Errorf("namespace %q has a search attribute %q of type %s, not %s; remove it: temporal operator search-attribute remove --name %s", namespace, a.Name, kind, a.Type, a.Name)
 		}
 		if !ok {
-			add[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+			add[a.Name] = indexedAs(a)
 		}
 	}
 	if len(add) > 0 {
@@ -56,15 +56,31 @@ func explainSetup(err error, namespace string) error {
 	if !isRefusal(err) {
 		return err
 	}
-	return fmt.Errorf("%w; this server lets only its administrators do that: add %s (type Keyword) to namespace %q with its own tools", err, clipList(agent.Attributes()), namespace)
+	return fmt.Errorf("%w; this server lets only its administrators do that: add %s to namespace %q with its own tools", err, clipList(listed(agent.Attributes())), namespace)
 }
 
-// lacking returns the search attributes that are not registered as Keyword.
+func indexedAs(a agent.Attribute) enumspb.IndexedValueType {
+	kind, err := enumspb.IndexedValueTypeFromString(a.Type)
+	if err != nil {
+		panic(err) // a test holds the table against the server's types
+	}
+	return kind
+}
+
+func listed(attributes []agent.Attribute) []string {
+	var out []string
+	for _, a := range attributes {
+		out = append(out, fmt.Sprintf("%s (type %s)", a.Name, a.Type))
+	}
+	return out
+}
+
+// lacking returns the search attributes that are not registered with their type.
 func lacking(there *operatorservice.ListSearchAttributesResponse) []string {
 	var lack []string
-	for _, name := range agent.Attributes() {
-		if there.GetCustomAttributes()[name] != enumspb.INDEXED_VALUE_TYPE_KEYWORD {
-			lack = append(lack, name)
+	for _, a := range agent.Attributes() {
+		if there.GetCustomAttributes()[a.Name] != indexedAs(a) {
+			lack = append(lack, a.Name)
 		}
 	}
 	return lack
@@ -96,9 +112,9 @@ func searchable(ctx context.Context, c client.Client, namespace string) error {
 	if lack := lacking(there); len(lack) > 0 {
 		return fmt.Errorf("%s not there yet", clipList(lack))
 	}
-	for _, name := range agent.Attributes() {
+	for _, a := range agent.Attributes() {
 		_, err := c.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{
-			Namespace: namespace, Query: name + ` = "holdfast-setup"`,
+			Namespace: namespace, Query: a.Name + " IS NOT NULL",
 		})
 		if err != nil {
 			return err

@@ -54,8 +54,12 @@ func prepare(ctx context.Context, c client.Client, namespace string) error {
 // already are left as they are.
 func registerAttributes(ctx context.Context, c client.Client, namespace string) error {
 	kinds := map[string]enumspb.IndexedValueType{}
-	for _, name := range agent.Attributes() {
-		kinds[name] = enumspb.INDEXED_VALUE_TYPE_KEYWORD
+	for _, a := range agent.Attributes() {
+		kind, err := enumspb.IndexedValueTypeFromString(a.Type)
+		if err != nil {
+			return err
+		}
+		kinds[a.Name] = kind
 	}
 	_, err := c.OperatorService().AddSearchAttributes(ctx, &operatorservice.AddSearchAttributesRequest{
 		Namespace: namespace, SearchAttributes: kinds,

@@ -19,29 +19,30 @@ var storeys = map[string]int{
 	"internal/payments":  1,
 	"internal/modeltest": 1,
 
-	"approval": 2,
-	"effect":   2,
-	"store":    2,
+	"approval":           2,
+	"approval/signature": 3,
+	"effect":             2,
+	"store":              2,
 
 	"tool":         3,
-	"policy":       3,
-	"compensation": 3,
+	"compensation": 4,
+	"policy":       4,
 	"transcript":   3,
 	"versioning":   3,
 
 	"versioning/replay": 4,
 
-	"workflows":  4,
-	"activities": 4,
+	"workflows":  5,
+	"activities": 5,
 
-	"worker":        5,
-	"internal/demo": 6,
-	"starter":       7,
-	"":              8, // main
+	"worker":        6,
+	"internal/demo": 7,
+	"starter":       8,
+	"":              9, // main
 }
 
 // aboveAll is where tests/ and examples/ stand: nothing imports them.
-const aboveAll = 9
+const aboveAll = 10
 
 // deterministic packages run inside workflows. approval is not needed there today; it is pure all the same.
 var deterministic = []string{"agent", "approval", "effect", "versioning", "workflows"}
