@@ -17,7 +17,9 @@ const (
 	ExitUsage       = 2
 	ExitFailed      = 4 // the turn failed
 	ExitCancelled   = 5 // the turn was cancelled
-	ExitWaiting     = 8 // the turn waits for a person
+	ExitBudget      = 6 // the turn used up its budget
+	ExitRefused     = 7 // what was sent was looked at and does not count
+	ExitWaiting     = 8 // something waits for a person, or no answer came in time
 	ExitInterrupted = 130
 )
 
@@ -83,6 +85,8 @@ func statusError(s agent.Status) error {
 		return &exitError{code: ExitFailed}
 	case agent.StatusCancelled:
 		return &exitError{code: ExitCancelled}
+	case agent.StatusBudget:
+		return &exitError{code: ExitBudget}
 	case agent.StatusWaiting:
 		return &exitError{code: ExitWaiting}
 	}

@@ -9,7 +9,10 @@ const exitCodesHelp = `Exit codes:
   2    wrong usage
   4    the turn failed
   5    the turn was cancelled
-  8    the turn waits for a person
+  6    the turn used up its budget and was not given more
+  7    refused: a decision, a settlement or an order arrived and does not count, with why on stderr
+  8    something waits for a person: the turn; for attention, whatever it lists; for a command that
+       awaits the word on what it sent, the word itself, which did not come in time
   130  interrupted; the turn goes on without this command`
 
 const jsonHelp = `With -o json a command prints JSON on stdout and nothing else there; fields are only ever added.
