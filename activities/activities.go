@@ -139,6 +139,10 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 		agent.ActivityRecover:   a.Recover,
 		agent.ActivityOpen:      a.Open,
 		agent.ActivityClose:     a.Close,
+		agent.ActivityJudge:     a.Judge,
+		agent.ActivitySettle:    a.Settle,
+		agent.ActivityPlan:      a.Plan,
+		agent.ActivityIdentify:  a.Identify,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}
