@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/store"
 )
 
 // A Closing is the closing record of a turn: what outlives the server's retention.
@@ -50,7 +51,7 @@ func (a *Activities) close(ctx context.Context, s *Snapshot, in agent.CloseInput
 	if err != nil {
 		return agent.CloseResult{}, s.final(agent.ErrInternal, "the closing record has no JSON form: %v", err)
 	}
-	digest, err := a.Store.Space(in.Scope).CreateClosing(ctx, in.Turn, b)
+	digest, err := a.Store.Space(in.Scope).CreateClosing(ctx, store.ClosingName(in.Turn, in.Undo), b)
 	switch {
 	case unreadable(err):
 		return agent.CloseResult{}, s.final(agent.ErrStore, "the closing record that stands cannot be read: %v", err)

@@ -132,7 +132,7 @@ func (a *Activities) lastView(ctx context.Context, in agent.RecoverInput) (view 
 // closed returns the result in a turn's closing record, if it had written one before it was ended from
 // outside.
 func (a *Activities) closed(ctx context.Context, in agent.RecoverInput) (agent.TurnResult, bool) {
-	b, err := a.Store.Space(in.Scope).Closing(ctx, in.Turn)
+	b, err := a.Store.Space(in.Scope).Closing(ctx, store.ClosingName(in.Turn, 0))
 	var c Closing
 	if err != nil || json.Unmarshal(b, &c) != nil || !c.Result.Status.Final() {
 		return agent.TurnResult{}, false

@@ -158,7 +158,7 @@ func (l leftover) check(t *testing.T, w *world, res agent.TurnResult, turn int) 
 	if d, ok := w.dispatched(keyOf(l.inputs[2])); !ok || !d.Revoked {
 		t.Errorf("the third payment can still be sent: %+v", d)
 	}
-	b, err := w.space().Closing(t.Context(), turn)
+	b, err := w.space().Closing(t.Context(), store.ClosingName(turn, 0))
 	var c Closing
 	if err != nil || json.Unmarshal(b, &c) != nil || agent.DigestOf(b) != res.Closing || c.Result.Head != res.Head || len(c.Ledger) != 3 {
 		t.Errorf("closing record %s, %v", b, err)
@@ -317,7 +317,7 @@ func TestCloseIsTheSameEachTimeAndTheFirstRecordStands(t *testing.T) {
 	if err != nil || val.Get(&other) != nil || other.Closing != results[0].Closing {
 		t.Errorf("another end took the record's place: %+v, %v", other, err)
 	}
-	if _, err := w.space().Closing(t.Context(), 2); !errors.Is(err, store.ErrAbsent) {
+	if _, err := w.space().Closing(t.Context(), store.ClosingName(2, 0)); !errors.Is(err, store.ErrAbsent) {
 		t.Errorf("turn 2 has a record: %v", err)
 	}
 }

@@ -140,7 +140,7 @@ func refusesWrites(t *testing.T, s *Store) {
 	_, err1 := space.PutBody(ctx, []byte("new"), "")
 	_, _, err2 := space.CreateDispatch(ctx, Dispatch{Key: "k", Token: "t"})
 	_, _, err3 := space.CreateResult(ctx, Result{Key: "k", Tool: &agent.ToolResult{}})
-	_, err4 := space.CreateClosing(ctx, 1, []byte("{}"))
+	_, err4 := space.CreateClosing(ctx, ClosingName(1, 0), []byte("{}"))
 	for i, err := range []error{err1, err2, err3, err4, s.Prove(ctx)} {
 		usable(t, err)
 		if !errors.Is(err, syscall.EROFS) || !strings.Contains(fmt.Sprint(err), "the store is read-only: mount it writable") {

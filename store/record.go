@@ -31,6 +31,18 @@ type Dispatch struct {
 	SendBy time.Time `json:"sendBy,omitzero"`
 	// Revoked says that nothing was sent and nothing will be: reconciliation claimed the key.
 	Revoked bool `json:"revoked,omitempty"`
+	// Args is the canonical text of the arguments, which asking the destination and undoing the effect need.
+	Args string `json:"args,omitempty"`
+	// Undoes is the key of the effect that this one compensates.
+	Undoes string `json:"undoes,omitempty"`
+	// Grant is what people decided, nil when policy allowed the action by itself.
+	Grant *agent.Grant `json:"grant,omitempty"`
+}
+
+// An Intent says which action was the n-th to claim an intent of the session: the same tool with the same
+// identity. It is created before the action's dispatch record and never changed.
+type Intent struct {
+	Key string `json:"key"`
 }
 
 // A Result is the final word on a key: of a tool or of a model, never both.
@@ -136,10 +148,36 @@ func decode[T any](b []byte, key string, of func(T) string) (T, error) {
 	return v, nil
 }
 
-// CreateClosing records how a turn ended and returns the digest of the record that stands: an earlier one
-// wins.
-func (s *Space) CreateClosing(ctx context.Context, turn int, b []byte) (agent.Digest, error) {
-	created, existing, err := s.Create(ctx, KindClosings, closingName(turn), b)
+// CreateIntent claims the n-th place of an intent for a key, unless it is taken, and returns whose it is. A
+// standing claim that cannot be read is ErrDamaged.
+func (s *Space) CreateIntent(ctx context.Context, intent string, n int, key string) (standing Intent, err error) {
+	if intent == "" || key == "" || n < 1 {
+		return Intent{}, fmt.Errorf("intent %q of key %q: want both and a number from 1", intent, key)
+	}
+	b, err := json.Marshal(Intent{Key: key})
+	if err != nil {
+		return Intent{}, err
+	}
+	created, existing, err := s.Create(ctx, KindIntents, IntentName(intent, n), b)
+	switch {
+	case err != nil:
+		return Intent{}, err
+	case created:
+		return Intent{Key: key}, nil
+	}
+	if err := json.Unmarshal(existing, &standing); err != nil || standing.Key == "" {
+		return Intent{}, fmt.Errorf("claim %d of intent %q names no key: %w", n, intent, ErrDamaged)
+	}
+	return standing, nil
+}
+
+// IntentName returns the name of the n-th claim of an intent.
+func IntentName(intent string, n int) string { return intent + "-" + strconv.Itoa(n) }
+
+// CreateClosing records how a turn, or a late compensation, ended and returns the digest of the record that
+// stands: an earlier one wins. See [ClosingName].
+func (s *Space) CreateClosing(ctx context.Context, name string, b []byte) (agent.Digest, error) {
+	created, existing, err := s.Create(ctx, KindClosings, name, b)
 	if err != nil {
 		return "", err
 	}
@@ -149,9 +187,17 @@ func (s *Space) CreateClosing(ctx context.Context, turn int, b []byte) (agent.Di
 	return agent.DigestOf(existing), nil
 }
 
-// Closing returns the closing record of a turn: ErrAbsent, ErrDamaged, ErrSeal.
-func (s *Space) Closing(ctx context.Context, turn int) ([]byte, error) {
-	return s.Get(ctx, KindClosings, closingName(turn))
+// Closing returns the closing record of that name: ErrAbsent, ErrDamaged, ErrSeal.
+func (s *Space) Closing(ctx context.Context, name string) ([]byte, error) {
+	return s.Get(ctx, KindClosings, name)
 }
 
-func closingName(turn int) string { return "turn-" + strconv.Itoa(turn) }
+// ClosingName returns the name of a turn's closing record: "turn-<n>"; of its m-th late compensation's, counted
+// from 1: "turn-<n>-undo-<m>".
+func ClosingName(turn, undo int) string {
+	name := "turn-" + strconv.Itoa(turn)
+	if undo > 0 {
+		name += "-undo-" + strconv.Itoa(undo)
+	}
+	return name
+}

@@ -99,14 +99,14 @@ func TestTheFirstClosingStands(t *testing.T) {
 		ctx, space := context.Background(), s.Space(scope)
 		one, two := []byte(`{"n":1}`+sealMark+"-"), []byte(`{"n":2}`)
 		for _, b := range [][]byte{one, two, one} {
-			if d, err := space.CreateClosing(ctx, 7, b); err != nil || d != agent.DigestOf(one) {
+			if d, err := space.CreateClosing(ctx, ClosingName(7, 0), b); err != nil || d != agent.DigestOf(one) {
 				t.Errorf("%s, %v", d, err)
 			}
 		}
-		if got, err := space.Closing(ctx, 7); err != nil || string(got) != string(one) {
+		if got, err := space.Closing(ctx, ClosingName(7, 0)); err != nil || string(got) != string(one) {
 			t.Errorf("%q, %v", got, err)
 		}
-		if _, err := space.Closing(ctx, 8); !errors.Is(err, ErrAbsent) {
+		if _, err := space.Closing(ctx, ClosingName(7, 1)); !errors.Is(err, ErrAbsent) {
 			t.Error(err)
 		}
 	})
@@ -215,10 +215,10 @@ func TestASealIsBoundToKeyKindSessionAndBytes(t *testing.T) {
 	if first || !errors.Is(err, ErrSeal) {
 		t.Errorf("a record without a seal was adopted: %v, %v", first, err)
 	}
-	if _, err := plain.Space(scope).CreateClosing(ctx, 1, []byte("{}")); err != nil {
+	if _, err := plain.Space(scope).CreateClosing(ctx, ClosingName(1, 0), []byte("{}")); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := space.Closing(ctx, 1); !errors.Is(err, ErrSeal) {
+	if _, err := space.Closing(ctx, ClosingName(1, 0)); !errors.Is(err, ErrSeal) {
 		t.Error(err)
 	}
 }

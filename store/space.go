@@ -18,8 +18,8 @@ const (
 	KindBodies     Kind = "bodies"     // named by the digest of their bytes
 	KindDispatches Kind = "dispatches" // by idempotency key; sealed
 	KindResults    Kind = "results"    // by idempotency key; sealed
-	KindIntents    Kind = "intents"    // by intent digest
-	KindClosings   Kind = "closings"   // by turn; sealed
+	KindIntents    Kind = "intents"    // by intent digest and number
+	KindClosings   Kind = "closings"   // by turn, and by late compensation; sealed
 )
 
 // sealed says whether objects of this kind carry the store's seal.
