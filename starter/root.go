@@ -78,7 +78,9 @@ func (a *App) commands() []*cobra.Command {
 	return []*cobra.Command{
 		newDev(a), newWorker(a), newSetup(a), newConfig(a),
 		newRun(a), newStart(a), newSend(a), newWatch(a),
-		newShow(a), newSessions(a), newTranscript(a),
+		newShow(a), newSessions(a), newTranscript(a), newAttention(a),
+		newApprovals(a), newApprove(a), newDecline(a),
+		newEffects(a), newCompensate(a), newPolicy(a),
 		newCancel(a), newClose(a), newExtend(a),
 		newDemo(a), newVersion(a),
 	}
