@@ -160,7 +160,7 @@ func (a *Activities) settleAll(ctx context.Context, s *Snapshot, in agent.Recove
 			return ledger, nil, err
 		}
 		// What makes no sense for an effect proves nothing about it, and it stays as it was.
-		_ = ledger.Settle(e.Key, res)
+		_ = ledger.Settle(e.Key, res, now(), "")
 		if latest {
 			entries = answered(entries, asked[e.Place.Call-1], res)
 		}
@@ -195,7 +195,7 @@ func (a *Activities) addDispatched(ctx context.Context, s *Snapshot, in agent.Re
 			continue // it had its end, or was never sent
 		}
 		if ledger.Add(e) == nil {
-			_ = ledger.Settle(key, res) // dispatched to uncertain is always allowed
+			_ = ledger.Settle(key, res, now(), "") // dispatched to uncertain is always allowed
 		}
 	}
 	return nil

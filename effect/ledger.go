@@ -41,9 +41,10 @@ func (l *Ledger) Add(e agent.Effect) error {
 	return nil
 }
 
-// Move takes an effect to another state, or refuses and changes nothing. The optional function sets what
-// else there is to say about it; the effect's key and state are not its to change.
-func (l *Ledger) Move(key string, to agent.State, with func(*agent.Effect)) error {
+// Move takes an effect to another state, or refuses and changes nothing. The stamp says when and by whom; its
+// State is Move's, and one without a time leaves no trail. The optional function sets what else there is to say about the effect, whose key, state and
+// trail are not its to change.
+func (l *Ledger) Move(key string, to agent.State, s agent.Stamp, with func(*agent.Effect)) error {
 	i := l.index(key)
 	if i < 0 {
 		return fmt.Errorf("effect %q: is not in the ledger", key)
@@ -52,13 +53,46 @@ func (l *Ledger) Move(key string, to agent.State, with func(*agent.Effect)) erro
 	if !Can(e.State, to) {
 		return fmt.Errorf("effect %q: cannot go from %s to %q", key, e.State, to)
 	}
+	past := e.Trail
 	if with != nil {
 		with(&e)
 	}
-	e.Key, e.State = key, to
+	e.Key, e.State, e.Trail = key, to, past
+	if !s.At.IsZero() {
+		s.State = to
+		e.At, e.Trail = s.At, trail(past, s)
+	}
 	l.effects[i] = bounded(e)
 	l.fold()
 	return nil
+}
+
+// Amend changes what is said about an effect, but for its key, state and trail.
+func (l *Ledger) Amend(key string, with func(*agent.Effect)) error {
+	i := l.index(key)
+	if i < 0 {
+		return fmt.Errorf("effect %q: is not in the ledger", key)
+	}
+	e := l.effects[i]
+	with(&e)
+	e.Key, e.State, e.Trail = key, l.effects[i].State, l.effects[i].Trail
+	l.effects[i] = bounded(e)
+	return nil
+}
+
+// A trail keeps the first stamps, which say how it came to be, and the latest.
+const (
+	firstStamps = 4
+	lastStamps  = 12
+)
+
+func trail(past []agent.Stamp, s agent.Stamp) []agent.Stamp {
+	s.Note = cut(s.Note)
+	past = append(past[:len(past):len(past)], s)
+	if len(past) <= firstStamps+lastStamps {
+		return past
+	}
+	return append(past[:firstStamps:firstStamps], past[len(past)-lastStamps:]...)
 }
 
 // Get returns the effect of that key. A folded effect is not found.
@@ -73,16 +107,46 @@ func (l *Ledger) Get(key string) (agent.Effect, bool) {
 // All returns a copy of the effects in the order asked for, without the folded ones.
 func (l *Ledger) All() []agent.Effect { return append([]agent.Effect(nil), l.effects...) }
 
-// Unresolved returns the effects that somebody has to look at: those whose outcome nobody knows and
-// those whose compensation failed.
+// Unresolved returns the effects that somebody has to look at: see [Unresolved].
 func (l *Ledger) Unresolved() []agent.Effect {
 	var out []agent.Effect
 	for _, e := range l.effects {
-		if e.State == agent.StateUncertain || e.State == agent.StateCompensationFailed {
+		if Unresolved(e) {
 			out = append(out, e)
 		}
 	}
 	return out
+}
+
+// Unresolved says whether somebody has to look at an effect: its outcome is not known, its compensation failed, or
+// what is known about it contradicts itself.
+func Unresolved(e agent.Effect) bool {
+	return e.State == agent.StateUncertain || e.State == agent.StateCompensationFailed || e.Conflict != ""
+}
+
+// Uncertain counts the effects whose outcome is not known.
+func (l *Ledger) Uncertain() int {
+	n := 0
+	for _, e := range l.effects {
+		if e.State == agent.StateUncertain {
+			n++
+		}
+	}
+	return n
+}
+
+// Compensable returns the effects that have happened, compensations aside, in the order asked for, and those whose
+// compensation failed. Folded says that there are others, which only the store still knows one by one.
+func (l *Ledger) Compensable() (effects []agent.Effect, folded bool) {
+	for _, e := range l.effects {
+		if e.Undoes == "" && (e.State == agent.StateCommitted || e.State == agent.StateCompensationFailed) {
+			effects = append(effects, e)
+		}
+	}
+	for _, c := range l.folded {
+		folded = folded || c.State == agent.StateCommitted
+	}
+	return effects, folded
 }
 
 // Blocks returns the uncertain effect with the given intent, if there is one: while it stands, the same

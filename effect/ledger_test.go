@@ -45,7 +45,7 @@ func TestLedgerKeepsTheOrderAndRefusesAKeyTwice(t *testing.T) {
 	if got := keys(l.All()); got != "b a" {
 		t.Errorf("order is %q", got)
 	}
-	if l.Move("nobody", agent.StateDenied, nil) == nil || l.Settle("nobody", agent.ToolResult{}) == nil {
+	if l.Move("nobody", agent.StateDenied, agent.Stamp{}, nil) == nil || l.Settle("nobody", agent.ToolResult{}, time.Time{}, "") == nil {
 		t.Error("an absent key was moved")
 	}
 }
@@ -54,7 +54,7 @@ func TestMoveKeepsKeyAndStateOutOfTheCallersHands(t *testing.T) {
 	t.Parallel()
 	var l effect.Ledger
 	add(t, &l, "k", agent.StateRequested)
-	err := l.Move("k", agent.StateAuthorized, func(e *agent.Effect) {
+	err := l.Move("k", agent.StateAuthorized, agent.Stamp{}, func(e *agent.Effect) {
 		*e = agent.Effect{Key: "other", State: agent.StateCommitted, Note: strings.Repeat("é", effect.MaxNote)}
 	})
 	if err != nil {
@@ -110,7 +110,7 @@ func TestLedgerFoldsTheEarliestSettledEffectsOnly(t *testing.T) {
 	var l effect.Ledger
 	add(t, &l, "open", agent.StateUncertain)
 	add(t, &l, "conflict", agent.StateCommitted)
-	if err := l.Settle("conflict", agent.ToolResult{State: agent.StateFailed}); err != nil {
+	if err := l.Settle("conflict", agent.ToolResult{State: agent.StateFailed}, time.Time{}, ""); err != nil {
 		t.Fatal(err)
 	}
 	for i := range effect.MaxSettled + 10 {

@@ -2,6 +2,7 @@ package effect
 
 import (
 	"fmt"
+	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -21,7 +22,10 @@ import (
 // What a late outcome says about an effect that has ended changes no state. If it contradicts the end,
 // it is kept as the effect's conflict. The same outcome twice is nothing. An error means that the result
 // makes no sense for this effect; the ledger is then unchanged.
-func (l *Ledger) Settle(key string, r agent.ToolResult) error {
+//
+// By names the person whose word it is, "" for the tool's or a record's; at is when the word came, and without it
+// the effect gets no trail.
+func (l *Ledger) Settle(key string, r agent.ToolResult, at time.Time, by string) error {
 	e, ok := l.Get(key)
 	if !ok {
 		return fmt.Errorf("effect %q: is not in the ledger", key)
@@ -33,12 +37,17 @@ func (l *Ledger) Settle(key string, r agent.ToolResult) error {
 	if len(path) == 0 {
 		return l.late(e, r)
 	}
+	if !r.At.IsZero() && !at.IsZero() {
+		at = r.At
+	}
 	for i, to := range path {
+		stamp := agent.Stamp{At: at}
 		var with func(*agent.Effect)
 		if i == len(path)-1 {
+			stamp.By, stamp.Note = by, r.Note
 			with = func(e *agent.Effect) { tell(e, r) }
 		}
-		if err := l.Move(key, to, with); err != nil {
+		if err := l.Move(key, to, stamp, with); err != nil {
 			return err
 		}
 	}
@@ -104,7 +113,10 @@ func tell(e *agent.Effect, r agent.ToolResult) {
 	if !r.At.IsZero() {
 		e.At = r.At
 	}
-	e.Note = r.Note
+	e.Note, e.Evidence = r.Note, r.Evidence
+	if r.Cancel != "" {
+		e.Cancel = r.Cancel
+	}
 	if r.Conflict != "" {
 		e.Conflict = r.Conflict
 	}

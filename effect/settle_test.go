@@ -57,7 +57,7 @@ func TestSettleWalksToTheReportedEnd(t *testing.T) {
 	for _, c := range cases {
 		var l effect.Ledger
 		add(t, &l, "k", c.from)
-		err := l.Settle("k", agent.ToolResult{State: c.outcome, Attempt: c.attempt, Note: "because"})
+		err := l.Settle("k", agent.ToolResult{State: c.outcome, Attempt: c.attempt, Note: "because"}, time.Time{}, "")
 		got, _ := l.Get("k")
 		if c.want == refused {
 			if err == nil || got.State != c.from {

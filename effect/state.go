@@ -19,6 +19,9 @@ func next(s agent.State) []agent.State {
 		}
 	case agent.StateAuthorized:
 		return []agent.State{agent.StateVoid, agent.StateCancelled, agent.StateDispatched}
+	case agent.StateVoid:
+		// It opens the next ask, or none.
+		return []agent.State{agent.StateAwaitingApproval, agent.StateDenied}
 	case agent.StateDispatched:
 		return []agent.State{
 			agent.StateAcknowledged, agent.StateCommitted, agent.StateFailed, agent.StateUncertain,
@@ -42,17 +45,17 @@ func next(s agent.State) []agent.State {
 func Can(from, to agent.State) bool { return slices.Contains(next(from), to) }
 
 // Open says whether an effect of this state still needs something to happen: a decision, an outcome, a
-// compensation. A committed one does not, although it may be compensated later. Unknown states are not
-// open.
+// compensation. A committed one does not, although it may be compensated later, and neither does a void one,
+// although it may be asked for again. Unknown states are not open.
 func Open(s agent.State) bool {
-	return s != agent.StateCommitted && len(next(s)) > 0
+	return s != agent.StateCommitted && s != agent.StateVoid && len(next(s)) > 0
 }
 
 // known says whether s is a state at all.
 func known(s agent.State) bool {
 	switch s {
 	case agent.StateDenied, agent.StateDeclined, agent.StateExpired, agent.StateCancelled,
-		agent.StateSuperseded, agent.StateVoid, agent.StateFailed, agent.StateCompensated,
+		agent.StateSuperseded, agent.StateFailed, agent.StateCompensated,
 		agent.StateIrreversible:
 		return true
 	default:

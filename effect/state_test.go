@@ -21,7 +21,8 @@ var table = map[string]bool{
 	"awaiting_approval>declined": true, "awaiting_approval>expired": true,
 	"awaiting_approval>cancelled": true, "awaiting_approval>superseded": true,
 	"awaiting_approval>authorized": true,
-	"authorized>void":              true, "authorized>cancelled": true, "authorized>dispatched": true,
+	"void>awaiting_approval":       true, "void>denied": true, // "opens the next ask"
+	"authorized>void": true, "authorized>cancelled": true, "authorized>dispatched": true,
 	"dispatched>acknowledged": true, "dispatched>committed": true, "dispatched>failed": true,
 	"dispatched>uncertain":   true,
 	"acknowledged>committed": true, "acknowledged>failed": true, "acknowledged>uncertain": true,
@@ -53,7 +54,7 @@ func moved(t *testing.T, from, to agent.State) error {
 	if err := l.Add(agent.Effect{Key: "k", State: from}); err != nil {
 		return err
 	}
-	err := l.Move("k", to, nil)
+	err := l.Move("k", to, agent.Stamp{}, nil)
 	want := to
 	if err != nil {
 		want = from
