@@ -27,7 +27,7 @@ import (
 //
 // The function may run in many goroutines at once. An error means what [Meaning] says of it; a panic is
 // a failure of a tool that only reads, and ambiguous of any other.
-func New[In, Out any](spec Spec, fn func(context.Context, Call, In) (Out, error)) (Tool, error) {
+func New[In, Out any](spec Spec, fn func(context.Context, Call, In) (Out, error), opts ...Option) (Tool, error) {
 	if len(spec.Parameters) > 0 {
 		return nil, fmt.Errorf("tool %.80q: its parameters are derived from the function's type; leave them empty", spec.Name)
 	}
@@ -48,6 +48,10 @@ func New[In, Out any](spec Spec, fn func(context.Context, Call, In) (Out, error)
 	sch, err := compile(spec)
 	if err != nil {
 		return nil, err
+	}
+	var o options
+	for _, opt := range opts {
+		opt(&o)
 	}
 	return &function[In, Out]{spec: spec, schema: sch, fn: fn}, nil
 }

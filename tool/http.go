@@ -39,6 +39,14 @@ type HTTPConfig struct {
 	Timeout    time.Duration
 	Identity   []string
 	Resource   string
+	// Risk, Irreversible, Compensate and AbsentAfter mean what they mean in a [Spec].
+	Risk         agent.Risk
+	Irreversible bool
+	Compensate   *Compensation
+	AbsentAfter  time.Duration
+	// Reconcile asks what became of a call, Observe what state its target is in before it; nil where the
+	// destination cannot be asked. Class reconcilable needs Reconcile.
+	Reconcile, Observe *HTTPAsk
 	// Query names the arguments that are sent as query values when they are given; an array is sent as
 	// its key several times.
 	Query []string

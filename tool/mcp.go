@@ -57,6 +57,14 @@ type Declaration struct {
 	Timeout  time.Duration
 	Identity []string
 	Resource string
+	Risk     agent.Risk
+	// Irreversible, Compensate and AbsentAfter are as in a [Spec].
+	Irreversible bool
+	Compensate   *Compensation
+	AbsentAfter  time.Duration
+	// Reconcile asks what became of a call, Observe what state its target is in before it; nil where no tool of
+	// the server can say. Class reconcilable needs Reconcile.
+	Reconcile, Observe *MCPAsk
 }
 
 // Defaults of an [MCPConfig].
