@@ -165,10 +165,23 @@ func (s *Space) CreateIntent(ctx context.Context, intent string, n int, key stri
 	case created:
 		return Intent{Key: key}, nil
 	}
-	if err := json.Unmarshal(existing, &standing); err != nil || standing.Key == "" {
+	return decodeIntent(existing, intent, n)
+}
+
+// Intent returns the n-th claim of an intent: ErrAbsent, ErrDamaged. Claims are made without gaps.
+func (s *Space) Intent(ctx context.Context, intent string, n int) (Intent, error) {
+	b, err := s.Get(ctx, KindIntents, IntentName(intent, n))
+	if err != nil {
+		return Intent{}, err
+	}
+	return decodeIntent(b, intent, n)
+}
+
+func decodeIntent(b []byte, intent string, n int) (v Intent, err error) {
+	if err := json.Unmarshal(b, &v); err != nil || v.Key == "" {
 		return Intent{}, fmt.Errorf("claim %d of intent %q names no key: %w", n, intent, ErrDamaged)
 	}
-	return standing, nil
+	return v, nil
 }
 
 // IntentName returns the name of the n-th claim of an intent.
