@@ -12,6 +12,7 @@ const module = "github.com/holdfast-run/holdfast"
 var storeys = map[string]int{
 	"agent": 0,
 
+	"internal/expr":      1,
 	"internal/secret":    1,
 	"internal/failpoint": 1,
 	"internal/openai":    1,
