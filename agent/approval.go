@@ -25,6 +25,9 @@ type Actor struct {
 // Terms say what a person's approval of one action takes, as policy had it when it asked.
 type Terms struct {
 	Resource string `json:"resource,omitempty"`
+	// Version is of the tool's whole declaration. With it, whoever shows a request computes the action's
+	// digest from what is shown instead of believing it.
+	Version Digest `json:"version,omitempty"`
 	Risk     Risk   `json:"risk,omitempty"`
 	// By names who may decide, groups resolved; empty is anybody.
 	By     []string `json:"by,omitempty"`
