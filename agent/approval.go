@@ -28,7 +28,7 @@ type Terms struct {
 	// Version is of the tool's whole declaration. With it, whoever shows a request computes the action's
 	// digest from what is shown instead of believing it.
 	Version Digest `json:"version,omitempty"`
-	Risk     Risk   `json:"risk,omitempty"`
+	Risk    Risk   `json:"risk,omitempty"`
 	// By names who may decide, groups resolved; empty is anybody.
 	By     []string `json:"by,omitempty"`
 	Quorum int      `json:"quorum"` // distinct people who must approve
