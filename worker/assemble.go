@@ -8,7 +8,6 @@ import (
 	"github.com/holdfast-run/holdfast/activities"
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/openai"
-	"github.com/holdfast-run/holdfast/policy"
 	"github.com/holdfast-run/holdfast/tool"
 )
 
@@ -32,7 +31,7 @@ func (c *Config) assemble(x extras, running servers) (*activities.Snapshot, erro
 	d := c.problemsAt()
 	s := &activities.Snapshot{
 		Serial: c.Serial, Agents: map[string]agent.Definition{}, Models: map[string]activities.Model{},
-		Tools: c.toolSet(d, x, running), Policy: policy.AllowListed(), Mask: c.mask,
+		Tools: c.toolSet(d, x, running), Policy: c.source.policy, Mask: c.mask,
 		ToolHeartbeat: c.Worker.ToolHeartbeat, MaxResult: c.Limits.Result,
 	}
 	for _, name := range sortedKeys(c.Models) {
@@ -99,6 +98,18 @@ func (t Tool) httpConfig(name string) tool.HTTPConfig {
 		Parameters: t.Parameters, Class: t.Effect, Window: t.Window, Timeout: t.Timeout,
 		Identity: t.Identity, Resource: t.Resource, Query: h.Query, Body: h.Body,
 		AllowPrivate: h.AllowPrivate, MaxResult: h.MaxResult,
+		Risk: t.Harm.Risk, Irreversible: t.Harm.Irreversible, Compensate: t.Harm.Compensate, AbsentAfter: t.Harm.AbsentAfter,
+		Reconcile: h.Reconcile.config(), Observe: h.Observe.config(),
+	}
+}
+
+func (a *HTTPAsk) config() *tool.HTTPAsk {
+	if a == nil {
+		return nil
+	}
+	values, refs := revealed(a.Headers)
+	return &tool.HTTPAsk{
+		URL: a.URL, Query: a.Query, Headers: values, HeaderRefs: refs, Found: a.Found, Absent: a.Absent,
 	}
 }
 
@@ -127,6 +138,8 @@ func (t Tool) mcpConfig(name string) tool.MCPConfig {
 	for name, t := range t.Tools {
 		c.Tools[name] = tool.Declaration{
 			Class: t.Effect, Window: t.Window, Timeout: t.Timeout, Identity: t.Identity, Resource: t.Resource,
+			Risk: t.Harm.Risk, Irreversible: t.Harm.Irreversible, Compensate: t.Harm.Compensate, AbsentAfter: t.Harm.AbsentAfter,
+			Reconcile: t.Reconcile, Observe: t.Observe,
 		}
 	}
 	return c

@@ -6,6 +6,8 @@ import (
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/secret"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/tool"
 )
 
 // A Config is a holdfast.yaml that was read and found to be right, with all references resolved. It comes
@@ -17,6 +19,8 @@ type Config struct {
 	Models map[string]Model
 	Tools  map[string]Tool
 	Agents map[string]Agent
+	// Policy is the operator's, without the agents' own layers: see [Agent].
+	Policy policy.Config
 	Limits Limits
 	Worker Worker
 
@@ -72,6 +76,7 @@ type Tool struct {
 	Parameters  json.RawMessage // JSON schema, numbers as written; empty is no parameters
 	Identity    []string
 	Resource    string
+	Harm        Harm
 	HTTP        *HTTP
 
 	MCP         *MCP
@@ -89,6 +94,30 @@ type HTTP struct {
 	Body         string // "json", "none" or empty for the method's default
 	AllowPrivate bool
 	MaxResult    int64 // bytes; 0 is the tool package's default
+	// Reconcile asks what became of a call, Observe for the target's state before an approval; nil if the
+	// service cannot be asked.
+	Reconcile *HTTPAsk
+	Observe   *HTTPAsk
+}
+
+// An HTTPAsk describes a request that asks and changes nothing.
+type HTTPAsk struct {
+	Method  string // GET or empty
+	URL     string // template with {argument} placeholders, and {key} for the idempotency key
+	Query   []string
+	Headers map[string]Value // besides the tool's own
+	// Found and Absent are conditions on the answer (CEL over status, body and text); Observe has none.
+	Found  string
+	Absent string
+}
+
+// Harm is what a tool's declaration says about the harm of a call and how it is undone.
+type Harm struct {
+	Risk         agent.Risk // empty is the tool package's default
+	Irreversible bool
+	Compensate   *tool.Compensation
+	// AbsentAfter is how long after the last moment of sending "no such thing" proves nothing yet.
+	AbsentAfter time.Duration
 }
 
 // MCP says how an MCP server is reached: a command over stdio or a URL over streamable HTTP.
@@ -112,6 +141,10 @@ type Declaration struct {
 	Timeout  time.Duration
 	Identity []string
 	Resource string
+	Harm     Harm
+	// Reconcile and Observe are as in [HTTP].
+	Reconcile *tool.MCPAsk
+	Observe   *tool.MCPAsk
 }
 
 // An Agent is what a client names.
@@ -121,6 +154,8 @@ type Agent struct {
 	// Tools are names of tools, "server.tool" for one tool of an MCP server, "server.*" for all.
 	Tools  []string
 	Limits agent.Limits
+	// Policy is the agent's own part of the policy: it can only narrow the operator's.
+	Policy policy.Layer
 }
 
 // Limits hold for every agent.

@@ -13,6 +13,7 @@ import (
 	"github.com/holdfast-run/holdfast/activities"
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/secret"
+	"github.com/holdfast-run/holdfast/policy"
 )
 
 // MaxFile bounds the size of holdfast.yaml in bytes.
@@ -27,6 +28,7 @@ type source struct {
 	files   []string
 	whole   bool     // every reference is resolved
 	decoder *decoder // for the places of problems that only show when the tools are known
+	policy  *policy.Policy
 }
 
 // Load reads a holdfast.yaml. Anything wrong with it, a missing environment variable included, comes back
@@ -37,6 +39,12 @@ func Load(path string) (*Config, error) { return load(path, nil) }
 // for the store alone, so that the keys of models need not be there. It cannot be run.
 func LoadStore(path string) (*Config, error) {
 	return load(path, func(p string) bool { return strings.HasPrefix(p, "store/") })
+}
+
+// LoadPolicy reads a holdfast.yaml for somebody who only wants to know what it allows: no reference is resolved,
+// so that no key and no other file need be there. It cannot be run.
+func LoadPolicy(path string) (*Config, error) {
+	return load(path, func(string) bool { return false })
 }
 
 func load(path string, only func(string) bool) (*Config, error) {
@@ -71,6 +79,7 @@ func parse(name, dir string, b []byte, refs *references) (*Config, error) {
 	refs.dir = dir
 	d := &decoder{file: name, at: map[string]position{}, refs: refs}
 	c := defaults()
+	var rules *policy.Policy
 	switch {
 	case len(b) > MaxFile:
 		d.add(position{}, "the file is larger than %d bytes; move long instructions into files of their own", MaxFile)
@@ -82,13 +91,17 @@ func parse(name, dir string, b []byte, refs *references) (*Config, error) {
 		if root, ok := d.parseTree(b); ok {
 			d.config(root, c)
 			c.finish(d, dir)
+			rules = c.compilePolicy(d)
 		}
 	}
 	if len(d.problems) > 0 {
 		return nil, &ConfigError{sortProblems(d.problems)}
 	}
 	c.mask = secret.New(refs.secrets...)
-	c.source = source{digest: contentDigest(b, c), secrets: refs.secrets, files: refs.files, whole: refs.only == nil, decoder: d}
+	c.source = source{
+		digest: contentDigest(b, c), secrets: refs.secrets, files: refs.files, whole: refs.only == nil,
+		decoder: d, policy: rules,
+	}
 	return c, nil
 }
 
@@ -105,7 +118,7 @@ func defaults() *Config {
 	return &Config{
 		Serial: 1,
 		Store:  Store{URL: "file://./.holdfast/store"},
-		Models: map[string]Model{}, Tools: map[string]Tool{}, Agents: map[string]Agent{},
+		Models: map[string]Model{}, Tools: map[string]Tool{}, Agents: map[string]Agent{}, Policy: defaultPolicy(),
 		Limits: Limits{Result: activities.DefaultMaxResult, Cache: 128 << 20},
 		Worker: Worker{
 			TaskQueue: agent.TaskQueue, Concurrency: 200,
@@ -127,4 +140,6 @@ func defaultModel() Model {
 const defaultBaseURL = "https://api.openai.com/v1"
 
 // defaultLimits bound a turn whose agent says nothing about it.
-func defaultLimits() agent.Limits { return agent.Limits{Steps: 100, Calls: 256, Faults: 5} }
+func defaultLimits() agent.Limits {
+	return agent.Limits{Steps: 100, Calls: 256, Faults: 5, Wait: agent.Duration(24 * time.Hour)}
+}

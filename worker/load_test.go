@@ -10,8 +10,11 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"golang.org/x/crypto/ssh"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/tool"
 )
 
 func parseWith(env map[string]string, dir, text string) (*Config, error) {
@@ -54,7 +57,7 @@ func TestTheLeastFileHasDefaultsForEverythingElse(t *testing.T) {
 	if a.Model != "main" {
 		t.Errorf("the only model is the default one, got %q", a.Model)
 	}
-	if diff := cmp.Diff(agent.Limits{Steps: 100, Calls: 256, Faults: 5}, a.Limits); diff != "" {
+	if diff := cmp.Diff(agent.Limits{Steps: 100, Calls: 256, Faults: 5, Wait: agent.Duration(24 * time.Hour)}, a.Limits); diff != "" {
 		t.Error(diff)
 	}
 	if c.Worker.TaskQueue != "holdfast" || c.Worker.Health != "" || c.Worker.StopTimeout != 30*time.Second {
@@ -85,6 +88,9 @@ tools:
     timeout: 20s
     identity: [order]
     resource: order/{order}
+    risk: high
+    compensate: {tool: void, args: {refund: result.id}}
+    absent_after: 2m
     parameters:
       type: object
       required: [order]
@@ -102,6 +108,14 @@ tools:
       body: json
       allow_private: true
       max_result: 1MiB
+      reconcile:
+        method: GET
+        url: https://pay.example/refunds/{key}
+        query: [order]
+        headers: {Accept: application/json}
+        found: status == 200
+        absent: status == 404
+      observe: {url: "https://pay.example/orders/{order}"}
   files:
     mcp:
       command: [npx, files]
@@ -111,13 +125,55 @@ tools:
     trusted: true
     list_timeout: 5s
     tools:
-      write_file: {effect: idempotent, window: 1h, timeout: 5s, identity: [path], resource: "file/{path}"}
+      write_file:
+        effect: idempotent
+        window: 1h
+        timeout: 5s
+        identity: [path]
+        resource: file/{path}
+        risk: low
+        irreversible: true
+        absent_after: 1s
+        reconcile: {tool: read_file, args: {path: args.path}, found: text == args.text, absent: error}
+        observe: {tool: stat, args: {path: args.path}}
 agents:
   support:
     instructions: file:prompt.md
     model: main
     tools: [refund, files.*, local_go]
-    limits: {steps: 9, calls: 2, tokens: 1000, cost: 0.500001, faults: 3, wait: 1h, continue_after: 4}
+    limits:
+      {steps: 9, calls: 2, tokens: 1000, cost: 0.500001, effects: 5, time: 10m, faults: 3, wait: 1h, continue_after: 4,
+       session: {steps: 90, tokens: 10000, cost: 5, effects: 50, time: 100m}}
+    policy:
+      posture: ask
+      rules:
+      - {name: no-notes, when: tool == "refund" && has(args.note), then: deny}
+policy:
+  posture: plan
+  rules:
+  - name: small
+    when: tool == "refund" && args.share < 0.5
+    then: allow
+  - name: large
+    then: ask
+    approval: {by: [finance], quorum: 2, expires: 1h, escalate: {after: 30m, to: [bob]}}
+  approval: {by: [alice], quorum: 1, expires: 2h}
+  approvers:
+    alice:
+      groups: [finance]
+      keys: ["ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOy7UPydo52Htle/gCNxRMdf6OS7SPX6hI6fuEHVVUZs alice@example.com"]
+    bob:
+      groups: [finance, boss]
+      keys:
+      - key: ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF5lKkHUbkT8yk2sWJOuJzDMuTrPbFhV1tITukdrWOHm bob@example.com
+        expires: 2027-01-31
+        revoked: true
+  self_approval: false
+  unsigned: accept
+  duplicates: deny
+  uncertain: tell
+  on_failure: compensate
+  rights: {settle: [finance], compensate: [alice, bob]}
 limits: {result: 48KiB, cache: 1GiB}
 worker:
   task_queue: team
@@ -158,6 +214,11 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 				Description: "Refund an order.", Effect: agent.ClassIdempotent, Window: 48 * time.Hour,
 				Timeout: 20 * time.Second, Parameters: []byte(schema), Identity: []string{"order"},
 				Resource: "order/{order}", ListTimeout: time.Minute,
+				Harm: Harm{
+					Risk:        agent.RiskHigh,
+					Compensate:  &tool.Compensation{Tool: "void", Args: map[string]string{"refund": "result.id"}},
+					AbsentAfter: 2 * time.Minute,
+				},
 				HTTP: &HTTP{
 					Method: "POST", URL: "https://pay.example/orders/{order}/refund",
 					Headers: map[string]Value{
@@ -165,6 +226,12 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 						"X-Team":        literal("ops"),
 					},
 					Query: []string{"share"}, Body: "json", AllowPrivate: true, MaxResult: 1 << 20,
+					Reconcile: &HTTPAsk{
+						Method: "GET", URL: "https://pay.example/refunds/{key}", Query: []string{"order"},
+						Headers: map[string]Value{"Accept": literal("application/json")},
+						Found:   "status == 200", Absent: "status == 404",
+					},
+					Observe: &HTTPAsk{Method: "GET", URL: "https://pay.example/orders/{order}"},
 				},
 			},
 			"files": {
@@ -177,16 +244,49 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 				Tools: map[string]Declaration{"write_file": {
 					Effect: agent.ClassIdempotent, Window: time.Hour, Timeout: 5 * time.Second,
 					Identity: []string{"path"}, Resource: "file/{path}",
+					Harm: Harm{Risk: agent.RiskLow, Irreversible: true, AbsentAfter: time.Second},
+					Reconcile: &tool.MCPAsk{
+						Tool: "read_file", Args: map[string]string{"path": "args.path"}, Found: "text == args.text", Absent: "error",
+					},
+					Observe: &tool.MCPAsk{Tool: "stat", Args: map[string]string{"path": "args.path"}},
 				}},
 			},
 		},
 		Agents: map[string]Agent{"support": {
 			Instructions: "# Support\nBe kind.", Model: "main", Tools: []string{"refund", "files.*", "local_go"},
 			Limits: agent.Limits{
-				Steps: 9, Calls: 2, Tokens: 1000, Micros: 500001, Faults: 3,
-				Wait: agent.Duration(time.Hour), ContinueAfter: 4,
+				Steps: 9, Calls: 2, Tokens: 1000, Micros: 500001, Effects: 5, Time: agent.Duration(10 * time.Minute),
+				Faults: 3, Wait: agent.Duration(time.Hour), ContinueAfter: 4,
+				Session: &agent.Budget{
+					Steps: 90, Tokens: 10000, Micros: 5000000, Effects: 50, Time: agent.Duration(100 * time.Minute),
+				},
+			},
+			Policy: policy.Layer{
+				Posture: policy.PostureAsk,
+				Rules:   []policy.Rule{{Name: "no-notes", When: `tool == "refund" && has(args.note)`, Then: agent.DecisionDeny}},
 			},
 		}},
+		Policy: policy.Config{
+			Posture: policy.PosturePlan,
+			Rules: []policy.Rule{
+				{Name: "small", When: `tool == "refund" && args.share < 0.5`, Then: agent.DecisionAllow},
+				{Name: "large", Then: agent.DecisionAsk, Approval: policy.Asking{
+					By: []string{"finance"}, Quorum: 2, Expires: time.Hour,
+					Escalate: &policy.Escalation{After: 30 * time.Minute, To: []string{"bob"}},
+				}},
+			},
+			Approval: policy.Asking{By: []string{"alice"}, Quorum: 1, Expires: 2 * time.Hour},
+			Approvers: map[string]policy.Approver{
+				"alice": {Groups: []string{"finance"}, Keys: []policy.Key{{Key: publicKey(t, alice), Comment: "alice@example.com"}}},
+				"bob": {Groups: []string{"finance", "boss"}, Keys: []policy.Key{{
+					Key: publicKey(t, bob), Comment: "bob@example.com",
+					Expires: time.Date(2027, 1, 31, 0, 0, 0, 0, time.UTC), Revoked: true,
+				}}},
+			},
+			SelfApproval: new(bool), AcceptUnsigned: true,
+			Duplicates: policy.RepeatDeny, Uncertain: policy.DoubtTell, OnFailure: agent.UnwindCompensate,
+			Rights: policy.Rights{Settle: []string{"finance"}, Compensate: []string{"alice", "bob"}},
+		},
 		Limits: Limits{Result: 48 << 10, Cache: 1 << 30},
 		Worker: Worker{"team", 3, "127.0.0.1:8080", 5 * time.Second, 2 * time.Second, 3 * time.Second},
 	}
@@ -199,6 +299,21 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 	if diff := cmp.Diff(want, c, opts, cmp.AllowUnexported(Config{})); diff != "" {
 		t.Error(diff)
 	}
+}
+
+// Public keys of people.
+const (
+	alice = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIOy7UPydo52Htle/gCNxRMdf6OS7SPX6hI6fuEHVVUZs alice@example.com"
+	bob   = "ssh-ed25519 AAAAC3NzaC1lZDI1NTE5AAAAIF5lKkHUbkT8yk2sWJOuJzDMuTrPbFhV1tITukdrWOHm bob@example.com"
+)
+
+func publicKey(t *testing.T, line string) ssh.PublicKey {
+	t.Helper()
+	key, _, _, _, err := ssh.ParseAuthorizedKey([]byte(line))
+	if err != nil {
+		t.Fatal(err)
+	}
+	return key
 }
 
 func write(t *testing.T, path, text string) {
@@ -258,7 +373,7 @@ func TestAProblemShowsItsLineAndWhatToDo(t *testing.T) {
 	want := `holdfast.yaml:5:10: agents.hello has no instructions; write what it is for, or file:prompt.md
     5 |   hello: {instrutions: Say hello.}
       |          ^
-holdfast.yaml:5:11: unknown field "instrutions" in agents.hello; did you mean "instructions"? known here: instructions, limits, model, tools
+holdfast.yaml:5:11: unknown field "instrutions" in agents.hello; did you mean "instructions"? known here: instructions, limits, model, policy, tools
     5 |   hello: {instrutions: Say hello.}
       |           ^`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
@@ -354,7 +469,30 @@ func TestRefusals(t *testing.T) {
 		{"server not reached", least + "tools: {a: {mcp: {}}}", "neither command nor url"},
 		{"env for a URL", least + "tools: {a: {mcp: {url: 'http://x', env: {A: b}}}}", "env belongs to a server that is started by command"},
 		{"long server name", least + "tools: {a23456789012345678901234567890123: {mcp: {command: [x]}}}", "shorten"},
-		{"server asked afterwards", least + "tools: {a: {mcp: {command: [x]}, tools: {b: {effect: reconcilable}}}}", "declare it idempotent or once"},
+		{"server asked afterwards", least + "tools: {a: {mcp: {command: [x]}, tools: {b: {effect: reconcilable}}}}", "needs reconcile, which says how to ask"},
+		{"asked afterwards", withTool("effect: reconcilable, http: {url: 'http://x'}"), "needs http.reconcile, which says how to ask"},
+		{"a read asked afterwards", withTool("effect: read, http: {url: 'http://x', reconcile: {url: 'http://x', found: 'true', absent: 'false'}}"), "remove http.reconcile"},
+		{"asked with POST", withTool("http: {url: 'http://x', observe: {method: POST, url: 'http://x'}}"), "is sent with GET"},
+		{"asked nowhere", withTool("http: {url: 'http://x', observe: {query: [a]}}"), "tools.a.http.observe has no url"},
+		{"never found", withTool("http: {url: 'http://x', reconcile: {url: 'http://x', absent: 'true'}}"), "has no found"},
+		{"never absent", withTool("http: {url: 'http://x', reconcile: {url: 'http://x', found: 'true'}}"), "has no absent"},
+		{"observed and found", withTool("http: {url: 'http://x', observe: {url: 'http://x', found: 'true'}}"), "neither found nor absent"},
+		{"a server's tool asks nothing", least + "tools: {a: {mcp: {command: [x]}, tools: {b: {observe: {args: {}}}}}}", "names no tool"},
+		{"absence without asking", withTool("absent_after: 1m, http: {url: 'http://x'}"), "there is no reconcile"},
+		{"undone and not", withTool("irreversible: true, compensate: {tool: b}, http: {url: 'http://x'}"), "remove one"},
+		{"a read undone", withTool("effect: read, irreversible: true, http: {url: 'http://x'}"), "nothing to undo"},
+		{"undone by nothing", withTool("compensate: {args: {}}, http: {url: 'http://x'}"), "compensate names no tool"},
+		{"risk of a server", least + "tools: {a: {risk: low, mcp: {command: [x]}}}", "risk belongs to an HTTP tool"},
+		{"unknown risk", withTool("risk: some, http: {url: 'http://x'}"), `tools.a.risk is "some"; want low, medium or high`},
+		{"unknown posture", least + "policy: {posture: yolo}", "want plan (reads only), ask (every effect asks) or auto (the rules decide)"},
+		{"unknown verdict", least + "policy: {rules: [{name: a, then: permit}]}", "want allow, ask (a person decides) or deny"},
+		{"unsigned", least + "policy: {unsigned: maybe}", "want refuse or accept"},
+		{"nobody", least + "policy: {approval: {by: []}}", "policy.approval.by names nobody"},
+		{"quorum of none", least + "policy: {approval: {quorum: 0}}", "policy.approval.quorum must be at least 1"},
+		{"expired at once", least + "policy: {approval: {expires: 0s}}", "want at least 1s"},
+		{"no key", least + "policy: {approvers: {a: {keys: [{revoked: true}]}}}", "policy.approvers.a.keys.0 has no key"},
+		{"private key", least + "policy: {approvers: {a: {keys: ['-----BEGIN OPENSSH PRIVATE KEY-----']}}}", "is no SSH public key"},
+		{"key that ends at no time", least + "policy: {approvers: {a: {keys: [{key: '" + alice + "', expires: soon}]}}}", "want a date such as"},
 		{"store with a query", least + "store: {url: 'file:///a?b'}", "is a path only"},
 		{"effect of a server", least + "tools: {a: {effect: read, mcp: {command: [x]}}}", "effect belongs to an HTTP tool"},
 		{"deep", "tools: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100), "nested deeper"},
@@ -385,6 +523,8 @@ func deepBlock(n int) string {
 	}
 	return b.String()
 }
+
+func withTool(fields string) string { return least + "tools: {a: {description: x, " + fields + "}}" }
 
 func withServer(tool string) string {
 	return strings.Replace(least, "{ins", "{tools: ["+tool+"], ins", 1) + "tools: {files: {mcp: {command: [x]}}}\n"

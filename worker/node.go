@@ -23,6 +23,7 @@ type decoder struct {
 	problems []Problem
 	at       map[string]position // of every value, by its path
 	refs     *references
+	noPolicy bool // a part of the policy could not be read
 }
 
 // A value is a node of the tree and the path that leads to it: "models/main/key".

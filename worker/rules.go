@@ -204,6 +204,10 @@ func (d *decoder) checkHTTP(path string, t Tool) {
 		d.fail(path+"/http/body", "http.body is %q; want json (the arguments that URL and query leave over) or none", clip(h.Body))
 	}
 	d.checkHeaders(path+"/http/headers", h.Headers)
+	d.checkAsked(path+"/effect", "http.reconcile", t.Effect, h.Reconcile != nil)
+	d.checkHarm(path, t.Effect, t.Harm, h.Reconcile != nil)
+	d.checkHTTPAsk(path+"/http/reconcile", h.Reconcile, true)
+	d.checkHTTPAsk(path+"/http/observe", h.Observe, false)
 }
 
 func (d *decoder) checkHeaders(path string, headers map[string]Value) {
@@ -227,7 +231,8 @@ func (d *decoder) checkHeaders(path string, headers map[string]Value) {
 
 func (d *decoder) checkMCP(path string, t Tool) {
 	d.only(path, "an HTTP tool; give it under tools: for each tool of the server",
-		"description", "effect", "window", "timeout", "parameters", "identity", "resource")
+		"description", "effect", "window", "timeout", "parameters", "identity", "resource",
+		"risk", "irreversible", "compensate", "absent_after")
 	m := t.MCP
 	switch {
 	case len(m.Command) == 0 && m.URL == "":
@@ -258,9 +263,10 @@ func (d *decoder) checkMCP(path string, t Tool) {
 	for _, name := range sortedKeys(t.Tools) {
 		at, one := path+"/tools/"+name, t.Tools[name]
 		d.checkWindow(at, one.Effect, one.Window)
-		if one.Effect == agent.ClassReconcilable {
-			d.fail(at+"/effect", "a tool of an MCP server cannot be asked what became of a call; declare it idempotent or once")
-		}
+		d.checkAsked(at+"/effect", "reconcile", one.Effect, one.Reconcile != nil)
+		d.checkHarm(at, one.Effect, one.Harm, one.Reconcile != nil)
+		d.checkMCPAsk(at+"/reconcile", one.Reconcile, true)
+		d.checkMCPAsk(at+"/observe", one.Observe, false)
 	}
 }
 

@@ -59,6 +59,48 @@ func (d *decoder) textsInto(to *[]string) func(value) {
 	}
 }
 
+// namedTextsInto reads a mapping of names to text.
+func (d *decoder) namedTextsInto(to *map[string]string) func(value) {
+	return func(v value) {
+		*to = map[string]string{}
+		d.entries(v, func(name string, _ position, v value) {
+			if s, ok := d.text(v); ok {
+				(*to)[name] = s
+			}
+		})
+	}
+}
+
+// A choice is one of the words that a field may have, and what it means where the word does not say it.
+type choice[T ~string] struct {
+	word  T
+	means string
+}
+
+// choiceInto reads one of a few words.
+func choiceInto[T ~string](d *decoder, to *T, choices []choice[T]) func(value) {
+	return func(v value) {
+		s, ok := d.text(v)
+		if !ok {
+			return
+		}
+		var want []string
+		for _, c := range choices {
+			if string(c.word) == s {
+				*to = c.word
+				return
+			}
+			one := string(c.word)
+			if c.means != "" {
+				one += " (" + c.means + ")"
+			}
+			want = append(want, one)
+		}
+		last := len(want) - 1
+		d.fail(v.path, "%s is %q; want %s or %s", v.shown(), clip(s), strings.Join(want[:last], ", "), want[last])
+	}
+}
+
 func (d *decoder) boolInto(to *bool) func(value) {
 	return func(v value) {
 		switch n := v.node.(type) {

@@ -2,12 +2,12 @@ package worker
 
 import (
 	"math"
-	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
 
-// config reads the file's top level. What a section may hold stands here and nowhere else.
+// config reads the file's top level. What a section may hold stands here, in sections_tools.go and in
+// sections_policy.go, and nowhere else.
 func (d *decoder) config(v value, c *Config) {
 	d.object(v, fields{
 		"serial": d.countInto(&c.Serial, math.MaxInt64),
@@ -23,6 +23,7 @@ func (d *decoder) config(v value, c *Config) {
 		"agents": func(v value) {
 			d.entries(v, func(name string, _ position, v value) { c.Agents[name] = d.agent(v) })
 		},
+		"policy": func(v value) { d.policy(v, &c.Policy) },
 		"limits": func(v value) {
 			d.object(v, fields{"result": d.sizeInto(&c.Limits.Result), "cache": d.sizeInto(&c.Limits.Cache)})
 		},
@@ -81,103 +82,53 @@ func (d *decoder) model(name string, v value) Model {
 	return m
 }
 
-func (d *decoder) tool(v value) Tool {
-	t := Tool{ListTimeout: time.Minute}
-	d.object(v, fields{
-		"description":  d.textInto(&t.Description),
-		"effect":       d.effectInto(&t.Effect),
-		"window":       d.durationInto(&t.Window),
-		"timeout":      d.durationInto(&t.Timeout),
-		"parameters":   d.jsonInto(&t.Parameters),
-		"identity":     d.textsInto(&t.Identity),
-		"resource":     d.textInto(&t.Resource),
-		"http":         func(v value) { t.HTTP = d.http(v) },
-		"mcp":          func(v value) { t.MCP = d.mcp(v) },
-		"trusted":      d.boolInto(&t.Trusted),
-		"list_timeout": d.durationInto(&t.ListTimeout),
-		"tools": func(v value) {
-			t.Tools = map[string]Declaration{}
-			d.entries(v, func(name string, _ position, v value) { t.Tools[name] = d.declaration(v) })
-		},
-	})
-	return t
-}
-
-func (d *decoder) http(v value) *HTTP {
-	h := &HTTP{}
-	d.object(v, fields{
-		"method":        d.textInto(&h.Method),
-		"url":           d.textInto(&h.URL),
-		"headers":       d.valuesInto(&h.Headers),
-		"query":         d.textsInto(&h.Query),
-		"body":          d.textInto(&h.Body),
-		"allow_private": d.boolInto(&h.AllowPrivate),
-		"max_result":    d.sizeInto(&h.MaxResult),
-	})
-	return h
-}
-
-func (d *decoder) mcp(v value) *MCP {
-	m := &MCP{}
-	d.object(v, fields{
-		"command":       d.textsInto(&m.Command),
-		"env":           d.valuesInto(&m.Env),
-		"url":           d.textInto(&m.URL),
-		"headers":       d.valuesInto(&m.Headers),
-		"allow_private": d.boolInto(&m.AllowPrivate),
-		"max_result":    d.sizeInto(&m.MaxResult),
-		"concurrency":   d.intInto(&m.Concurrency),
-	})
-	return m
-}
-
-func (d *decoder) declaration(v value) Declaration {
-	var t Declaration
-	d.object(v, fields{
-		"effect":   d.effectInto(&t.Effect),
-		"window":   d.durationInto(&t.Window),
-		"timeout":  d.durationInto(&t.Timeout),
-		"identity": d.textsInto(&t.Identity),
-		"resource": d.textInto(&t.Resource),
-	})
-	return t
-}
-
 func (d *decoder) agent(v value) Agent {
 	a := Agent{Limits: defaultLimits()}
-	wait := time.Duration(0)
 	d.object(v, fields{
 		"instructions": d.instructionsInto(&a.Instructions),
 		"model":        d.textInto(&a.Model),
 		"tools":        d.textsInto(&a.Tools),
-		"limits": func(v value) {
-			d.object(v, fields{
-				"steps":          d.intInto(&a.Limits.Steps),
-				"calls":          d.intInto(&a.Limits.Calls),
-				"tokens":         d.countInto(&a.Limits.Tokens, math.MaxInt64),
-				"cost":           d.microsInto(&a.Limits.Micros),
-				"faults":         d.intInto(&a.Limits.Faults),
-				"wait":           d.durationInto(&wait),
-				"continue_after": d.intInto(&a.Limits.ContinueAfter),
-			})
-		},
+		"limits":       func(v value) { d.limits(v, &a.Limits) },
+		"policy":       func(v value) { d.layer(v, &a.Policy) },
 	})
-	a.Limits.Wait = agent.Duration(wait)
 	return a
 }
 
-func (d *decoder) effectInto(to *agent.Class) func(value) {
+func (d *decoder) limits(v value, l *agent.Limits) {
+	d.object(v, fields{
+		"steps":          d.intInto(&l.Steps),
+		"calls":          d.intInto(&l.Calls),
+		"tokens":         d.countInto(&l.Tokens, math.MaxInt64),
+		"cost":           d.microsInto(&l.Micros),
+		"effects":        d.intInto(&l.Effects),
+		"time":           d.spanInto(&l.Time),
+		"faults":         d.intInto(&l.Faults),
+		"wait":           d.spanInto(&l.Wait),
+		"continue_after": d.intInto(&l.ContinueAfter),
+		"session": func(v value) {
+			var b agent.Budget
+			if d.budget(v, &b); b != (agent.Budget{}) {
+				l.Session = &b
+			}
+		},
+	})
+}
+
+func (d *decoder) budget(v value, b *agent.Budget) {
+	d.object(v, fields{
+		"steps":   d.intInto(&b.Steps),
+		"tokens":  d.countInto(&b.Tokens, math.MaxInt64),
+		"cost":    d.microsInto(&b.Micros),
+		"effects": d.intInto(&b.Effects),
+		"time":    d.spanInto(&b.Time),
+	})
+}
+
+// spanInto reads a duration that goes into history.
+func (d *decoder) spanInto(to *agent.Duration) func(value) {
 	return func(v value) {
-		s, ok := d.text(v)
-		if !ok {
-			return
-		}
-		switch c := agent.Class(s); c {
-		case agent.ClassRead, agent.ClassIdempotent, agent.ClassReconcilable, agent.ClassOnce:
-			*to = c
-		default:
-			d.fail(v.path, "%s is %q; want read (changes nothing), idempotent (honours the idempotency key), "+
-				"reconcilable (can be asked what happened) or once (never sent twice)", v.shown(), clip(s))
-		}
+		t := to.Std()
+		d.durationInto(&t)(v)
+		*to = agent.Duration(t)
 	}
 }
