@@ -102,6 +102,7 @@ agents:
     model: scripted
     tools: [note]
     limits: {steps: 2, wait: 5m}
+policy: {rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}
 worker: {stop_timeout: 1s}
 `
 

@@ -119,6 +119,7 @@ func workerWithGate(t *testing.T, address string, open <-chan struct{}) (stop fu
 store: {url: "file://%s"}
 models: {m: {base_url: "%s"}}
 agents: {helper: {instructions: Help., model: m, tools: [gate]}}
+policy: {rules: [{name: everything, then: allow}]}
 worker: {stop_timeout: 1s}
 `, t.TempDir(), model.URL()))
 	if err != nil {

@@ -87,6 +87,7 @@ func (l *lab) holdfast(queue, shown string) (*process, error) {
 store: {url: %q}
 worker: {task_queue: %s}
 limits: {result: %s}
+policy: {rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}
 models:
   scripted: {base_url: %q}
 agents:

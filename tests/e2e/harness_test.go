@@ -166,6 +166,7 @@ agents:
     model: scripted
     tools: %s
 %s
+policy: {rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}
 `, r.dir, r.queue, or(s.heart, "2s"), r.model.URL(), or(s.heart, "2s"), payURL,
 		or(s.refund, "idempotent"), or(s.timeout, "5s"), payURL, s.toolsYML,
 		or(s.tools, "[lookup_order, refund]"), s.agent)

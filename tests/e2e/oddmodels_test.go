@@ -159,7 +159,8 @@ func serveOdd(t *testing.T, cases []odd, tools *oddTools) string {
 		fmt.Fprintf(&agents, "  %s:\n    instructions: Go.\n    model: %s\n"+
 			"    tools: [list_items, get_item, add_note, pay, pay_many, empty, blob]\n", o.name, o.name)
 	}
-	yaml := fmt.Sprintf("serial: 1\nstore: {url: \"file://%s/store\"}\nworker: {task_queue: %s, stop_timeout: 1s}\nmodels:\n%sagents:\n%s",
+	yaml := fmt.Sprintf("serial: 1\nstore: {url: \"file://%s/store\"}\nworker: {task_queue: %s, stop_timeout: 1s}\n"+
+		"policy: {rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}\nmodels:\n%sagents:\n%s",
 		dir, queue, models.String(), agents.String())
 	cfg, err := worker.Parse("odd.yaml", dir, []byte(yaml))
 	if err != nil {

@@ -110,6 +110,7 @@ agents:
     model: scripted
     tools: [lookup_order, refund]
 %s
+policy: {rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}
 `, serial, s.queue(), s.model.URL(), s.payURL, class, timeout, s.payURL, s.scene.agent)
 	if err := os.WriteFile(filepath.Join(s.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
 		s.t.Fatal(err)
