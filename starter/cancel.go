@@ -153,3 +153,20 @@ func (c *conn) runningTurn(ctx context.Context, session string) (int, error) {
 	}
 	return n, nil
 }
+
+// cancelText says what became of the wish to stop an action.
+func cancelText(c agent.CancelFact) string {
+	switch c {
+	case agent.CancelAsked:
+		return "asked to stop, no answer yet"
+	case agent.CancelAccepted:
+		return "the tool stopped it"
+	case agent.CancelRefused:
+		return "the tool could not stop it"
+	case agent.CancelCompleted:
+		return "it was done before it could be stopped"
+	case agent.CancelLate:
+		return "its outcome came after the turn had ended"
+	}
+	return line(string(c), 32)
+}

@@ -31,6 +31,16 @@ type event struct {
 	Status  agent.Status  `json:"status,omitempty"`
 	Reason  *agent.Reason `json:"reason,omitempty"`
 	Cursor  cursor        `json:"cursor,omitempty"`
+
+	Approval string           `json:"approval,omitempty"` // id of the request
+	Digest   agent.Digest     `json:"digest,omitempty"`   // of the action that a decision must name
+	Verdict  *agent.Verdict   `json:"verdict,omitempty"`
+	Decision agent.Choice     `json:"decision,omitempty"`
+	By       string           `json:"by,omitempty"`     // a person, with "(claimed)" when no signature proves it
+	Undoes   string           `json:"undoes,omitempty"` // key of the effect that the action compensates
+	Cancel   agent.CancelFact `json:"cancel,omitempty"`
+	Expires  time.Time        `json:"expires,omitzero"`
+	Command  string           `json:"command,omitempty"` // that answers it
 }
 
 // Types of events.
@@ -54,4 +64,23 @@ const (
 	evSessionEnded  = "session.ended"
 	evOther         = "other"
 	evNotice        = "notice"
+
+	evApprovalRequested = "approval.requested"
+	evApprovalArrived   = "approval.arrived" // a decision, not looked into yet
+	evApprovalDecided   = "approval.decided"
+	evApprovalRefused   = "approval.refused" // a decision that does not count
+	evApprovalExpired   = "approval.expired"
+	evApprovalVoid      = "approval.void"
+
+	evEffectUncertain = "effect.uncertain"
+	evEffectSettled   = "effect.settled"
+	evEffectRefused   = "effect.refused" // a settlement that does not count
+	evEffectConflict  = "effect.conflict"
+
+	evUndoPlanned = "compensation.planned"
+	evUndoStarted = "compensation.started"
+	evUndoEnded   = "compensation.ended"
+	evUndoFailed  = "compensation.failed"
+
+	evBudget = "budget.exhausted"
 )

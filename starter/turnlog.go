@@ -2,6 +2,7 @@ package starter
 
 import (
 	"fmt"
+	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
@@ -31,6 +32,14 @@ type turnLog struct {
 	from    agent.Head         // where the turn began
 	began   *historypb.HistoryEvent
 	last    *historypb.HistoryEvent
+	now     time.Time // of the event that is being read
+
+	undo      *agent.UndoInput // of a late compensation
+	attention string           // what the run asks a person for
+	approvals []*agent.Approval
+	effects   []*agent.Effect
+	letters   []agent.Settlement // that came and were not answered yet
+	timers    map[int64]string   // summaries by the id of the event that started them, in this run
 }
 
 // An activity is one that the turn scheduled and what became of it.
@@ -39,6 +48,8 @@ type activity struct {
 	summary string
 	model   *agent.ModelInput
 	tool    *agent.ToolInput
+	settle  *agent.SettleInput
+	ask     *agent.ReconcileInput
 	attempt int
 	result  *agent.ModelResult
 	outcome *agent.ToolResult
@@ -47,17 +58,20 @@ type activity struct {
 }
 
 func newTurnLog(d decoder, turn int) *turnLog {
-	return &turnLog{decoder: d, turn: turn, scheduled: map[int64]*activity{}, status: agent.StatusRunning}
+	return &turnLog{
+		decoder: d, turn: turn, scheduled: map[int64]*activity{}, timers: map[int64]string{}, status: agent.StatusRunning,
+	}
 }
 
 // add takes the next event and returns what it says, usually one thing or nothing.
 func (t *turnLog) add(ev *historypb.HistoryEvent) []event {
+	t.now = time.Time{}
+	if ts := ev.GetEventTime(); ts != nil && ts.IsValid() {
+		t.now = ts.AsTime()
+	}
 	out := t.read(ev)
 	for i := range out {
-		out[i].ID, out[i].Turn = ev.GetEventId(), t.turn
-		if ts := ev.GetEventTime(); ts != nil && ts.IsValid() {
-			out[i].Time = ts.AsTime()
-		}
+		out[i].ID, out[i].Turn, out[i].Time = ev.GetEventId(), t.turn, t.now
 	}
 	t.last = ev
 	return out
@@ -86,6 +100,11 @@ func (t *turnLog) read(ev *historypb.HistoryEvent) []event {
 		return t.marker(ev)
 	case enumspb.EVENT_TYPE_UPSERT_WORKFLOW_SEARCH_ATTRIBUTES:
 		return t.attributes(ev)
+	case enumspb.EVENT_TYPE_TIMER_STARTED:
+		t.timers[ev.GetEventId()] = t.text(ev.GetUserMetadata().GetSummary())
+		return nil
+	case enumspb.EVENT_TYPE_TIMER_FIRED:
+		return t.timerFired(ev)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_SIGNALED:
 		return t.signalled(ev)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
@@ -106,7 +125,7 @@ func quiet(t enumspb.EventType) bool {
 	switch t {
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
 		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
-		enumspb.EVENT_TYPE_TIMER_STARTED, enumspb.EVENT_TYPE_TIMER_FIRED, enumspb.EVENT_TYPE_TIMER_CANCELED,
+		enumspb.EVENT_TYPE_TIMER_CANCELED,
 		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
 		return true
 	}
@@ -125,11 +144,15 @@ func (t *turnLog) unknown(ev *historypb.HistoryEvent) []event {
 func (t *turnLog) started(ev *historypb.HistoryEvent) []event {
 	a := ev.GetWorkflowExecutionStartedEventAttributes()
 	clear(t.scheduled)
-	t.waiting, t.ended, t.next = false, false, ""
+	clear(t.timers)
+	t.ended, t.next = false, ""
+	carried := a.GetSearchAttributes().GetIndexedFields() // of the run before
+	t.attention = t.text(carried[agent.AttributeAttention])
+	t.waiting = agent.Status(t.text(carried[agent.AttributeStatus])) == agent.StatusWaiting
 	var in agent.TurnInput
 	err := t.first(a.GetInput(), &in)
 	if err == nil {
-		t.input = &in
+		t.input, t.undo = &in, in.Undo
 		if t.head.Seq < in.Head.Seq {
 			t.head = in.Head
 		}
@@ -140,7 +163,7 @@ func (t *turnLog) started(ev *historypb.HistoryEvent) []event {
 	if a.GetContinuedExecutionRunId() != "" {
 		return []event{{Type: evTurnContinued, Text: "goes on in a new run"}}
 	}
-	text := fmt.Sprintf("turn %d started", t.turn)
+	text := t.name() + " started"
 	switch {
 	case err != nil:
 		text += " " + shown(err)
@@ -148,6 +171,14 @@ func (t *turnLog) started(ev *historypb.HistoryEvent) []event {
 		text += ": agent " + line(in.Agent, 64)
 	}
 	return []event{{Type: evTurnStarted, Text: text}}
+}
+
+// name is the turn for a line.
+func (t *turnLog) name() string {
+	if t.undo != nil {
+		return fmt.Sprintf("compensation %d of turn %d", t.undo.M, t.undo.Turn)
+	}
+	return fmt.Sprintf("turn %d", t.turn)
 }
 
 func (t *turnLog) taskFailed(ev *historypb.HistoryEvent) []event {

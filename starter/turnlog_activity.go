@@ -36,9 +36,20 @@ func (t *turnLog) activityScheduled(ev *historypb.HistoryEvent) []event {
 			return []event{{Type: evToolStarted, Text: act.name() + " " + shown(err)}}
 		}
 		act.tool = &in
+		t.sent(&in)
 		e := act.toolEvent(evToolStarted)
 		e.Text = act.name()
 		return []event{e}
+	case agent.ActivitySettle:
+		var in agent.SettleInput
+		if t.first(a.GetInput(), &in) == nil {
+			act.settle = &in
+		}
+	case agent.ActivityReconcile:
+		var in agent.ReconcileInput
+		if t.first(a.GetInput(), &in) == nil {
+			act.ask = &in
+		}
 	}
 	return []event{{Type: evOther, Text: line(act.name(), lineLimit)}}
 }
@@ -54,6 +65,8 @@ func (t *turnLog) modelName() string {
 // name is the activity for a line: "tool refund order 42", or the tool with its arguments.
 func (a *activity) name() string {
 	switch {
+	case a.tool != nil && a.tool.Undoes != "":
+		return "compensation: tool " + line(a.tool.Tool+" "+a.tool.Args, lineLimit)
 	case a.kind == agent.ActivityTool && a.summary != "" && a.summary != "tool: ":
 		return "tool " + line(strings.TrimPrefix(a.summary, "tool: "), lineLimit)
 	case a.kind == agent.ActivityTool && a.tool != nil:
@@ -72,9 +85,28 @@ func (a *activity) toolEvent(kind string) event {
 	e := event{Type: kind}
 	if in := a.tool; in != nil {
 		e.Step, e.Call, e.Tool, e.Args = in.Step, in.Call, in.Tool, in.Args
-		e.Key = agent.ActionKey(in.Scope, in.Place, in.Action)
+		e.Key, e.Undoes = in.Key(), in.Undoes
+		if in.Grant != nil {
+			e.Approval = in.Grant.ID
+		}
+		if in.Undoes != "" {
+			e.Type = undoType(kind)
+		}
 	}
 	return e
+}
+
+// undoType is the type of a compensation's event.
+func undoType(kind string) string {
+	switch kind {
+	case evToolStarted:
+		return evUndoStarted
+	case evToolEnded:
+		return evUndoEnded
+	case evToolFailed:
+		return evUndoFailed
+	}
+	return kind
 }
 
 // activityStarted is written when an activity closes; a high attempt is news.
@@ -92,8 +124,8 @@ func (t *turnLog) activityCompleted(ev *historypb.HistoryEvent) []event {
 		return t.unknown(ev)
 	}
 	act.open = false
-	switch act.kind {
-	case agent.ActivityModel:
+	switch {
+	case act.kind == agent.ActivityModel:
 		var r agent.ModelResult
 		if err := t.first(a.GetResult(), &r); err != nil {
 			act.trouble = shown(err)
@@ -101,20 +133,47 @@ func (t *turnLog) activityCompleted(ev *historypb.HistoryEvent) []event {
 		}
 		act.result, t.answer, t.head = &r, &r, r.Head
 		return t.modelAnswered(act, &r)
-	case agent.ActivityTool:
+	case act.kind == agent.ActivityTool:
 		var r agent.ToolResult
-		e := act.toolEvent(evToolEnded)
 		if err := t.first(a.GetResult(), &r); err != nil {
+			e := act.toolEvent(evToolEnded)
 			act.trouble = shown(err)
 			e.Text = act.name() + ": ended " + shown(err)
 			return []event{e}
 		}
-		act.outcome = &r
-		e.State, e.Note, e.Attempt = r.State, r.Note, act.attempt
-		e.Text = act.name() + ": " + outcomeText(&r, act.attempt)
-		return []event{e}
+		return t.toolEnded(act, &r)
+	case act.settle != nil:
+		var r agent.SettleResult
+		if t.first(a.GetResult(), &r) == nil {
+			return t.settlement(act.settle.Settlement, &r)
+		}
+	case act.ask != nil:
+		var r agent.ReconcileResult
+		if t.first(a.GetResult(), &r) == nil {
+			return t.reconciled(act, &r)
+		}
 	}
 	return nil
+}
+
+func (t *turnLog) toolEnded(act *activity, r *agent.ToolResult) []event {
+	act.outcome = r
+	e := act.toolEvent(evToolEnded)
+	e.State, e.Note, e.Attempt, e.Verdict, e.Cancel = r.State, r.Note, act.attempt, r.Verdict, r.Cancel
+	e.Text = act.name() + ": " + outcomeText(r, act.attempt)
+	out := []event{e}
+	if act.tool == nil {
+		return out
+	}
+	out = append(out, t.resulted(act.tool.Key(), r, "")...)
+	if of := act.tool.Undoes; of != "" {
+		if r.State == agent.StateCommitted {
+			t.moved(of, agent.StateCompensated, "", "")
+		} else {
+			t.moved(of, agent.StateCompensationFailed, "", r.Note)
+		}
+	}
+	return append(out, t.voided(act, r)...)
 }
 
 func outcomeText(r *agent.ToolResult, attempt int) string {
@@ -124,6 +183,12 @@ func outcomeText(r *agent.ToolResult, attempt int) string {
 	}
 	if r.Adopted {
 		text += ", as an earlier attempt had recorded"
+	}
+	if r.Evidence != "" {
+		text += ", " + line(r.Evidence, lineLimit)
+	}
+	if r.Cancel != "" {
+		text += "; " + cancelText(r.Cancel)
 	}
 	if r.Conflict != "" {
 		text += "; conflict: " + line(r.Conflict, lineLimit)
@@ -160,20 +225,35 @@ func (t *turnLog) modelAnswered(act *activity, r *agent.ModelResult) []event {
 	}
 	out := []event{e}
 	for i, c := range r.Calls {
-		switch {
-		case c.Trouble != "":
-			out = append(out, event{
-				Type: evToolRefused, Step: step, Call: i + 1, Tool: c.Tool, Note: c.Trouble,
-				Text: fmt.Sprintf("tool %s cannot run: %s", line(c.Tool, 64), line(c.Trouble, lineLimit)),
-			})
-		case c.Verdict.Decision == agent.DecisionDeny:
-			out = append(out, event{
-				Type: evToolRefused, Step: step, Call: i + 1, Tool: c.Tool, Args: c.Args, State: agent.StateDenied,
-				Note: c.Verdict.Rule, Text: fmt.Sprintf("tool %s: denied by %s", line(c.Tool, 64), line(c.Verdict.Rule, 64)),
-			})
+		if act.model != nil {
+			p := act.model.Place
+			p.Call = i + 1
+			out = append(out, t.called(act.model.Scope, p, c)...)
 		}
 	}
 	return out
+}
+
+// called reads what policy said about one call.
+func (t *turnLog) called(s agent.Scope, p agent.Place, c agent.Call) []event {
+	e := event{Type: evToolRefused, Step: p.Step, Call: p.Call, Tool: c.Tool, Args: c.Args}
+	key := agent.ActionKey(s, p, c.Action)
+	switch {
+	case c.Verdict.Decision == agent.DecisionDeny:
+		t.wanted(key, p, c)
+		e.State, e.Note, e.Verdict = agent.StateDenied, c.Verdict.Rule, &c.Verdict
+		e.Text = fmt.Sprintf("tool %s: denied by rule %s", line(c.Tool, 64), line(c.Verdict.Rule, 64))
+	case c.Trouble != "":
+		e.Note = c.Trouble
+		e.Text = fmt.Sprintf("tool %s cannot run: %s", line(c.Tool, 64), line(c.Trouble, lineLimit))
+	case c.Verdict.Decision == agent.DecisionAsk:
+		t.wanted(key, p, c)
+		e = t.requested(key, p, c, 1, "")
+	default:
+		t.wanted(key, p, c)
+		return nil
+	}
+	return []event{e}
 }
 
 func (t *turnLog) activityFailed(scheduled int64, why string) []event {
@@ -187,6 +267,9 @@ func (t *turnLog) activityFailed(scheduled int64, why string) []event {
 	case act.kind == agent.ActivityTool:
 		e = act.toolEvent(evToolFailed)
 		e.Text = act.name() + ": no answer: " + line(why, lineLimit)
+		if act.tool != nil && act.tool.Class != agent.ClassRead {
+			t.moved(e.Key, agent.StateUncertain, "", why) // until it has been found out
+		}
 	case act.model != nil:
 		e.Type, e.Step = evModelFailed, act.model.Step
 		e.Text = fmt.Sprintf("step %d: asking %s failed: %s", e.Step, line(t.modelName(), 64), line(why, lineLimit))

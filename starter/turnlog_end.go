@@ -12,35 +12,65 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 )
 
-// marker reads the result of the local activity that opened the turn; it names the model.
+// marker reads the results of local activities.
 func (t *turnLog) marker(ev *historypb.HistoryEvent) []event {
 	a := ev.GetMarkerRecordedEventAttributes()
-	if a.GetMarkerName() != "LocalActivity" || t.opened != nil {
-		return nil
-	}
 	var data struct{ ActivityType string }
-	if t.first(a.GetDetails()["data"], &data) != nil || data.ActivityType != agent.ActivityOpen {
+	if a.GetMarkerName() != "LocalActivity" || t.first(a.GetDetails()["data"], &data) != nil || a.GetFailure() != nil {
 		return nil
 	}
-	var r agent.OpenResult
-	if t.first(a.GetDetails()["result"], &r) == nil && r.Model != "" {
-		t.opened = &r
+	switch data.ActivityType {
+	case agent.ActivityOpen:
+		var r agent.OpenResult
+		if t.opened == nil && t.first(a.GetDetails()["result"], &r) == nil && r.Model != "" {
+			t.opened = &r
+		}
+	case agent.ActivityJudge:
+		return t.judged(ev)
+	case agent.ActivitySettle:
+		return t.settled(ev)
+	case agent.ActivityPlan:
+		return t.planned(ev)
 	}
 	return nil
 }
 
+// attributes reads what the turn shows to lists: that it waits, and for what.
 func (t *turnLog) attributes(ev *historypb.HistoryEvent) []event {
 	fields := ev.GetUpsertWorkflowSearchAttributesEventAttributes().GetSearchAttributes().GetIndexedFields()
-	status := agent.Status(t.text(fields[agent.AttributeStatus]))
-	switch {
+	before := t.attention
+	if p, ok := fields[agent.AttributeAttention]; ok {
+		t.attention = t.text(p)
+	}
+	var out []event
+	switch status := agent.Status(t.text(fields[agent.AttributeStatus])); {
 	case status == agent.StatusWaiting && !t.waiting:
 		t.waiting = true
-		return []event{{Type: evTurnWaiting, Text: "waiting for a person", Status: agent.StatusWaiting}}
+		out = append(out, event{Type: evTurnWaiting, Text: "waiting for a person" + waitsOn(t.attention), Note: t.attention, Status: status})
 	case status == agent.StatusRunning && t.waiting:
 		t.waiting = false
-		return []event{{Type: evTurnResumed, Text: "goes on", Status: agent.StatusRunning}}
+		out = append(out, event{Type: evTurnResumed, Text: "goes on", Status: status})
 	}
-	return nil
+	if t.attention == agent.AttentionBudget && before != t.attention && t.waiting {
+		out = append(out, event{
+			Type: evBudget, Command: "holdfast extend " + t.scope().Session,
+			Text: "the budget is used up; give it more with: holdfast extend " + line(t.scope().Session, 64),
+		})
+	}
+	return out
+}
+
+// waitsOn says what kind of word a turn waits for.
+func waitsOn(attention string) string {
+	switch attention {
+	case agent.AttentionApproval:
+		return " to approve or decline"
+	case agent.AttentionUncertain:
+		return " to settle an effect whose outcome is uncertain"
+	case agent.AttentionBudget:
+		return " to extend its budget"
+	}
+	return ""
 }
 
 func (t *turnLog) signalled(ev *historypb.HistoryEvent) []event {
@@ -67,6 +97,10 @@ func (t *turnLog) signalled(ev *historypb.HistoryEvent) []event {
 		} else {
 			e.Text += fmt.Sprintf(" %q", line(s.Message.Text, lineLimit)) + by(s.Message.From)
 		}
+	case agent.SignalApproval:
+		return []event{t.decisionArrived(ev)}
+	case agent.SignalSettle:
+		return []event{t.settlementArrived(ev)}
 	default:
 		e.Text = "signal " + line(a.GetSignalName(), 64)
 	}
@@ -98,7 +132,45 @@ func extension(x agent.Extend) string {
 	if x.Micros > 0 {
 		more = append(more, money(x.Micros))
 	}
+	if x.Effects > 0 {
+		more = append(more, count(x.Effects, "effect"))
+	}
+	if x.Time > 0 {
+		more = append(more, x.Time.String())
+	}
+	if len(more) == 0 {
+		return " nothing"
+	}
 	return " " + strings.Join(more, " and ") + " more"
+}
+
+// decisionArrived reads a decision that nobody has looked into yet. What a cheap check refuses at once leaves no
+// further trace in history; the query "approvals" lists it.
+func (t *turnLog) decisionArrived(ev *historypb.HistoryEvent) event {
+	e := event{Type: evApprovalArrived, Text: "a decision arrived"}
+	var d agent.ApprovalDecision
+	if err := t.first(ev.GetWorkflowExecutionSignaledEventAttributes().GetInput(), &d); err != nil {
+		e.Text += " " + shown(err)
+		return e
+	}
+	e.Approval, e.Digest, e.Decision, e.By = d.ID, d.Digest, d.Choice, d.Approver
+	e.Text += by(d.Approver) + ": " + line(string(d.Choice), 32) + because(d.ID)
+	return e
+}
+
+func (t *turnLog) settlementArrived(ev *historypb.HistoryEvent) event {
+	e := event{Type: evTurnSignal, Text: "a word on an effect arrived"}
+	var s agent.Settlement
+	if err := t.first(ev.GetWorkflowExecutionSignaledEventAttributes().GetInput(), &s); err != nil {
+		e.Text += " " + shown(err)
+		return e
+	}
+	if s.Outcome != "" && len(t.letters) < agent.MaxRefusals {
+		t.letters = append(t.letters, s)
+	}
+	e.Key, e.By = s.Key, s.Approver
+	e.Text += by(s.Approver) + ": " + line(string(s.Outcome)+" "+s.Key, 240)
+	return e
 }
 
 // closed reads an event that ends a run.
@@ -158,7 +230,7 @@ func (t *turnLog) end(status agent.Status, r *agent.TurnResult, reason *agent.Re
 	if status == agent.StatusDone {
 		t.reason = nil
 	}
-	e := event{Type: evTurnEnded, Status: status, Reason: t.reason, Text: fmt.Sprintf("turn %d: %s", t.turn, status)}
+	e := event{Type: evTurnEnded, Status: status, Reason: t.reason, Text: fmt.Sprintf("%s: %s", t.name(), status)}
 	if t.reason != nil {
 		e.Text += ": " + line(t.reason.Message, 2*lineLimit)
 	}

@@ -1,0 +1,250 @@
+package starter
+
+import (
+	"fmt"
+	"slices"
+	"strings"
+	"time"
+
+	historypb "go.temporal.io/api/history/v1"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// requested enters what policy wants a person for. The workflow opens all requests of a step when it has the
+// model's result, so the request's id follows from the result alone.
+func (t *turnLog) requested(key string, p agent.Place, c agent.Call, ask int, why string) event {
+	a := &agent.Approval{Outcome: agent.OutcomePending, ApprovalRequest: agent.ApprovalRequest{
+		ID: agent.ApprovalID(key, ask), Key: key, Ask: ask, Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action,
+		Place: p, Verdict: c.Verdict, RequestedAt: t.now, Why: why,
+	}}
+	if c.Terms != nil {
+		a.Terms = *c.Terms
+		a.ExpiresAt = t.now.Add(c.Terms.Expires.Std())
+		if c.Terms.EscalateAfter > 0 {
+			a.EscalatesAt = t.now.Add(c.Terms.EscalateAfter.Std())
+		}
+	}
+	t.approvals = append(t.approvals, a)
+	t.moved(key, agent.StateAwaitingApproval, "", why)
+	if e := t.effect(key); e != nil {
+		e.Approval, e.Verdict = a.ID, c.Verdict
+	}
+	command := approveCommand(a.ID)
+	e := t.approvalEvent(evApprovalRequested, a)
+	e.Expires, e.Command, e.Note, e.Verdict = a.ExpiresAt, command, why, &a.Verdict
+	e.Text = fmt.Sprintf("tool %s waits for approval, rule %s%s; answer with: %s", line(c.Tool+" "+c.Args, lineLimit), line(c.Verdict.Rule, 64), because(why), command)
+	return e
+}
+
+func approveCommand(id string) string { return "holdfast approve '" + line(id, 240) + "'" }
+
+func (t *turnLog) approvalEvent(kind string, a *agent.Approval) event {
+	return event{
+		Type: kind, Step: a.Place.Step, Call: a.Place.Call, Tool: a.Tool, Args: a.Args, Key: a.Key,
+		Approval: a.ID, Digest: a.Action,
+	}
+}
+
+func (t *turnLog) approval(id string) *agent.Approval {
+	for i := len(t.approvals) - 1; i >= 0; i-- {
+		if t.approvals[i].ID == id {
+			return t.approvals[i]
+		}
+	}
+	return nil
+}
+
+// waitingFor returns the requests that wait, as far as the history has them.
+func (t *turnLog) waitingFor() []agent.Approval {
+	var out []agent.Approval
+	for _, a := range t.approvals {
+		if a.Outcome == agent.OutcomePending && !t.ended {
+			out = append(out, *a)
+		}
+	}
+	return out
+}
+
+// judged reads the word of the local activity that looked into a decision.
+func (t *turnLog) judged(ev *historypb.HistoryEvent) []event {
+	var r agent.JudgeResult
+	if err := t.first(ev.GetMarkerRecordedEventAttributes().GetDetails()["result"], &r); err != nil {
+		return []event{{Type: evApprovalRefused, Text: "a decision could not be looked into " + shown(err)}}
+	}
+	d := r.Decided
+	a := t.approval(d.ID)
+	if a == nil {
+		a = &agent.Approval{ApprovalRequest: agent.ApprovalRequest{ID: d.ID, Action: d.Digest}}
+	}
+	e := t.approvalEvent(evApprovalDecided, a)
+	e.Decision, e.By, e.Note = d.Choice, person(d.Approver, d.Claimed), d.Reason
+	if r.Why != "" {
+		e.Type, e.Note = evApprovalRefused, r.Why
+		e.Text = strings.TrimSpace("a decision"+by(d.Approver)) + " does not count: " + line(r.Why, 2*lineLimit)
+		return []event{e}
+	}
+	e.Text = fmt.Sprintf("%s by %s%s", choiceText(d.Choice), decidedBy(d), because(d.Reason)) + ofAction(a)
+	out := []event{e}
+	switch d.Choice {
+	case agent.ChoiceDecline:
+		t.endApproval(a, agent.OutcomeDeclined, agent.StateDeclined, d)
+	case agent.ChoiceCancel:
+		t.endApproval(a, agent.OutcomeCancelled, agent.StateCancelled, d)
+	case agent.ChoiceApprove:
+		if r.Edited != nil {
+			return append(out, t.edited(a, r)...)
+		}
+		out[0].Text += t.agreed(a, d, r.Quorum)
+	}
+	return out
+}
+
+// agreed enters an approval that counts and says how many more it takes.
+func (t *turnLog) agreed(a *agent.Approval, d agent.Decided, quorum int) string {
+	a.Decisions = append(a.Decisions, d)
+	if quorum = max(quorum, a.Terms.Quorum, 1); len(a.Decisions) < quorum {
+		return fmt.Sprintf("; %d of %d", len(a.Decisions), quorum)
+	}
+	a.Outcome, a.EndedAt = agent.OutcomeApproved, d.At
+	t.moved(a.Key, agent.StateAuthorized, person(d.Approver, d.Claimed), d.Reason)
+	return ""
+}
+
+// edited follows an approver's other arguments: the action that waited is superseded by another one.
+func (t *turnLog) edited(a *agent.Approval, r agent.JudgeResult) []event {
+	c, who := *r.Edited, person(r.Decided.Approver, r.Decided.Claimed)
+	t.endApproval(a, agent.OutcomeSuperseded, agent.StateSuperseded, r.Decided)
+	if c.Terms == nil {
+		c.Terms, c.Verdict = &a.Terms, a.Verdict
+	}
+	key := agent.ActionKey(t.scope(), a.Place, c.Action)
+	t.wanted(key, a.Place, c)
+	e := t.requested(key, a.Place, c, 1, "edited by "+who)
+	next := t.approvals[len(t.approvals)-1]
+	next.Proposed, next.ProposedArgs = a.Action, a.Args
+	if a.Proposed != "" {
+		next.Proposed, next.ProposedArgs = a.Proposed, a.ProposedArgs
+	}
+	if t.agreed(next, r.Decided, r.Quorum); next.Outcome == agent.OutcomePending {
+		return []event{e}
+	}
+	e.Type, e.Command, e.Expires = evApprovalDecided, "", time.Time{}
+	e.Decision, e.By = agent.ChoiceApprove, who
+	e.Text = "approved as edited by " + line(who, 80) + ": " + line(c.Tool+" "+c.Args, lineLimit)
+	return []event{e}
+}
+
+func (t *turnLog) endApproval(a *agent.Approval, o agent.Outcome, s agent.State, d agent.Decided) {
+	if a.Outcome != agent.OutcomePending {
+		return
+	}
+	a.Outcome, a.EndedAt, a.Note = o, d.At, d.Reason
+	a.Decisions = append(a.Decisions, d)
+	t.moved(a.Key, s, person(d.Approver, d.Claimed), d.Reason)
+}
+
+// granted enters that an approval was used: whatever else the history seemed to say of it.
+func (t *turnLog) granted(g *agent.Grant) {
+	if g == nil {
+		return
+	}
+	if a := t.approval(g.ID); a != nil && a.Outcome != agent.OutcomeApproved {
+		a.Outcome, a.Decisions = agent.OutcomeApproved, slices.Clone(g.Decisions)
+	}
+}
+
+// voided follows an approval that was not valid any more when its action was to be sent.
+func (t *turnLog) voided(act *activity, r *agent.ToolResult) []event {
+	in := act.tool
+	if in == nil || r.State != agent.StateVoid {
+		return nil
+	}
+	e := act.toolEvent(evApprovalVoid)
+	e.State, e.Note, e.Verdict = r.State, r.Note, r.Verdict
+	e.Text = fmt.Sprintf("tool %s was not sent, its approval is void: %s", line(in.Tool, 64), line(r.Note, 2*lineLimit))
+	ask := 1
+	if in.Grant != nil {
+		e.Approval = in.Grant.ID
+	}
+	for _, a := range t.approvals {
+		if a.Key != in.Key() {
+			continue
+		}
+		ask = a.Ask + 1
+		if a.Outcome == agent.OutcomeApproved {
+			a.Outcome, a.Note, a.EndedAt = agent.OutcomeVoid, r.Note, t.now
+		}
+	}
+	out := []event{e}
+	if r.Verdict != nil && r.Verdict.Decision == agent.DecisionAsk && ask <= agent.MaxVoids {
+		c := agent.Call{Tool: in.Tool, Args: in.Args, Class: in.Class, Action: in.Action, Verdict: *r.Verdict, Terms: r.Terms}
+		out = append(out, t.requested(in.Key(), in.Place, c, ask, r.Note))
+	}
+	return out
+}
+
+// expirySummary begins the summary of the timer that ends a request.
+const expirySummary = "expiry of "
+
+// timerFired reads that the time of a request is over. The timer names the tool only, so it is the request of
+// that tool which was to expire first.
+func (t *turnLog) timerFired(ev *historypb.HistoryEvent) []event {
+	tool, ok := strings.CutPrefix(t.timers[ev.GetTimerFiredEventAttributes().GetStartedEventId()], expirySummary)
+	if !ok {
+		return nil
+	}
+	var first *agent.Approval
+	for _, a := range t.approvals {
+		if a.Outcome == agent.OutcomePending && a.Tool == tool && (first == nil || a.ExpiresAt.Before(first.ExpiresAt)) {
+			first = a
+		}
+	}
+	if first == nil {
+		return nil
+	}
+	first.Outcome, first.EndedAt = agent.OutcomeExpired, t.now
+	t.moved(first.Key, agent.StateExpired, "", "nobody decided in time")
+	e := t.approvalEvent(evApprovalExpired, first)
+	e.Text = "the time to decide is over" + ofAction(first)
+	return []event{e}
+}
+
+func ofAction(a *agent.Approval) string {
+	if a.ID == "" {
+		return ""
+	}
+	if a.Tool == "" {
+		return ": " + line(a.ID, 240)
+	}
+	return fmt.Sprintf(": tool %s (%s)", line(a.Tool, 64), line(a.ID, 240))
+}
+
+func choiceText(c agent.Choice) string {
+	switch c {
+	case agent.ChoiceApprove:
+		return "approved"
+	case agent.ChoiceDecline:
+		return "declined"
+	case agent.ChoiceCancel:
+		return "withdrawn"
+	}
+	return line(string(c), 32)
+}
+
+// person names somebody as a trail does.
+func person(name string, claimed bool) string {
+	if claimed && name != "" {
+		return name + " (claimed)"
+	}
+	return name
+}
+
+// decidedBy is who decided and what proves it, for a line.
+func decidedBy(d agent.Decided) string {
+	who := line(person(d.Approver, d.Claimed), 80)
+	if d.Key != "" {
+		who += " (signed, " + line(d.Key, 60) + ")"
+	}
+	return who
+}
