@@ -18,7 +18,11 @@ type Closing struct {
 	Result     agent.TurnResult `json:"result"`
 	Ledger     []agent.Effect   `json:"ledger,omitempty"`
 	Folded     []agent.Count    `json:"folded,omitempty"`
-	Build      string           `json:"build,omitempty"`
+	Approvals  []agent.Approval `json:"approvals,omitempty"`
+	Refused    []agent.Refusal  `json:"refused,omitempty"` // decisions and settlements that did not count
+	// Undo is the number of a late compensation of the turn; 0 is the turn itself.
+	Undo  int    `json:"undo,omitempty"`
+	Build string `json:"build,omitempty"`
 }
 
 const closingVersion = 1
@@ -46,7 +50,8 @@ func (a *Activities) close(ctx context.Context, s *Snapshot, in agent.CloseInput
 	in.Result.Head, in.Result.Store = head, a.Store.ID()
 	b, err := json.Marshal(Closing{
 		Version: closingVersion, Scope: in.Scope, Turn: in.Turn, Agent: in.Agent, Definition: in.Definition,
-		Result: in.Result, Ledger: in.Ledger, Folded: in.Folded, Build: a.Build,
+		Result: in.Result, Ledger: in.Ledger, Folded: in.Folded, Approvals: in.Approvals, Refused: in.Refused,
+		Undo: in.Undo, Build: a.Build,
 	})
 	if err != nil {
 		return agent.CloseResult{}, s.final(agent.ErrInternal, "the closing record has no JSON form: %v", err)

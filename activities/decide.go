@@ -1,23 +1,28 @@
 package activities
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
+	"slices"
 	"strings"
+	"sync"
+	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/internal/openai"
-	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
 )
 
 // A desk decides what becomes of the calls that a model asked for in one step.
 type desk struct {
-	snap  *Snapshot
-	def   agent.Definition
-	scope agent.Scope
-	place agent.Place // of the step
+	snap    *Snapshot
+	def     agent.Definition
+	scope   agent.Scope
+	place   agent.Place   // of the step
+	senders []agent.Actor // of the turn's messages so far
 }
 
 // Texts for the model about calls that are not run. Each says what to do.
@@ -85,8 +90,9 @@ func (d *desk) canonicalise(call agent.Call, n int, raw string) agent.Call {
 	return d.decide(call, n)
 }
 
-// decide gives a call with canonical arguments its identity and its verdict. It is used alike for a new
-// answer and for one that an earlier attempt accepted: the verdict is always today's.
+// decide gives a call with canonical arguments its identity and its verdict. It is used alike for a new answer, for
+// one that an earlier attempt accepted and for what an approver made of one: the verdict is always today's. A call
+// that is to be asked about keeps its trouble empty; see [desk.inform] for what people are told.
 func (d *desk) decide(call agent.Call, n int) agent.Call {
 	t, ok := d.snap.Tools.Lookup(call.Tool)
 	if !ok {
@@ -101,10 +107,8 @@ func (d *desk) decide(call agent.Call, n int) agent.Call {
 		return refuse(call, err.Error())
 	}
 	call.Summary = d.snap.summary(call.Tool, call.Args)
-	call.Verdict, call.Terms = d.snap.Policy.Decide(policy.Request{
-		Agent: d.def, Tool: call.Tool, Class: spec.Class, Args: call.Args, Scope: d.scope, Place: place,
-	})
-	if call.Verdict.Decision != agent.DecisionAllow {
+	call.Verdict, call.Terms = d.snap.word(d.def, spec, call.Args, d.scope, place, d.senders)
+	if call.Verdict.Decision != agent.DecisionAllow && call.Verdict.Decision != agent.DecisionAsk {
 		return refuse(call, fmt.Sprintf("not allowed (%s); %s", call.Verdict.Rule, d.listed()))
 	}
 	if err := d.snap.Tools.Validate(call.Tool, call.Args); err != nil {
@@ -119,10 +123,52 @@ func intent(spec tool.Spec, args string) (string, error) {
 	return d.Short(), err
 }
 
-// refuse gives a call its trouble; what cannot run has no arguments in history.
+// refuse gives a call its trouble. Its arguments stay for the record, from which a later attempt decides anew; see
+// [told].
 func refuse(call agent.Call, why string) agent.Call {
-	call.Args, call.Trouble = "", cut(why, maxError)
+	call.Terms, call.Trouble = nil, cut(why, maxError)
 	return call
+}
+
+// told returns the calls as history gets them: what cannot run has no arguments there.
+func told(calls []agent.Call) []agent.Call {
+	out := slices.Clone(calls)
+	for i := range out {
+		if out[i].Trouble != "" {
+			out[i].Args = ""
+		}
+	}
+	return out
+}
+
+// inform gives the calls that are to be asked about what people should know: the state that the target is in now,
+// and whether the same was done before. All targets are looked at at once.
+func (d *desk) inform(ctx context.Context, space *store.Space, calls []agent.Call) {
+	var looks sync.WaitGroup
+	for i := range calls {
+		c := &calls[i]
+		if c.Trouble != "" || c.Verdict.Decision != agent.DecisionAsk || c.Terms == nil {
+			continue
+		}
+		looks.Go(func() { d.see(ctx, space, c, i+1, observeFor) })
+	}
+	looks.Wait()
+}
+
+// see fills in what the n-th call's terms say about the world.
+func (d *desk) see(ctx context.Context, space *store.Space, c *agent.Call, n int, most time.Duration) {
+	t, ok := d.snap.Tools.Lookup(c.Tool)
+	if !ok {
+		return
+	}
+	terms := *c.Terms // policy's own stay as they are
+	place := agent.Place{Turn: d.place.Turn, Step: d.place.Step, Call: n}
+	key := agent.ActionKey(d.scope, place, c.Action)
+	terms.Observed = d.snap.observe(ctx, t, tool.Call{Key: key, Args: c.Args, Attempt: 1, Scope: d.scope, Place: place}, most)
+	if c.Class != agent.ClassRead {
+		terms.First = firstCommitted(ctx, space, c.Intent, key)
+	}
+	c.Terms = &terms
 }
 
 // listed names the tools that the agent lists and this worker has.

@@ -38,7 +38,7 @@ func TestACallThatCannotRunSaysWhyAndCarriesNoArguments(t *testing.T) {
 		{"not JSON", openai.Call{Name: "pay", Args: `{"amount":`}, agent.FinishCalls, "cannot be used"},
 		{"against the schema", openai.Call{Name: "pay", Args: `{"amount":"1"}`}, agent.FinishCalls, "amount"},
 	} {
-		got := d.calls([]openai.Call{c.call}, []string{"c1"}, c.finish)[0]
+		got := told(d.calls([]openai.Call{c.call}, []string{"c1"}, c.finish))[0]
 		if (got.Trouble == "") != (c.want == "") || !strings.Contains(got.Trouble, c.want) {
 			t.Errorf("%s: trouble %q, want %q", c.name, got.Trouble, c.want)
 		}

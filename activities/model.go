@@ -34,7 +34,7 @@ func (a *Activities) model(p *pulse, in agent.ModelInput) (agent.ModelResult, er
 	}
 	r := &modelRun{
 		Activities: a, pulse: p, snap: snap, in: in, space: a.Store.Space(in.Scope),
-		desk: desk{snap: snap, def: def, scope: in.Scope, place: in.Place},
+		desk: desk{snap: snap, def: def, scope: in.Scope, place: in.Place, senders: in.Senders},
 	}
 	if r.key, err = modelKey(in); err != nil {
 		return agent.ModelResult{}, snap.final(agent.ErrInternal, "the model call has no key: %v", err)
@@ -97,43 +97,6 @@ func (r *modelRun) run() (agent.ModelResult, error) {
 	return r.keep(t, answer)
 }
 
-// adopt returns a recorded answer. What the calls are is taken from the record to the byte; what may be
-// done about them is decided as things stand now.
-func (r *modelRun) adopt(rec store.ModelRecord) (agent.ModelResult, error) {
-	res := rec.Result
-	calls := make([]agent.Call, len(res.Calls))
-	for i, c := range res.Calls {
-		if calls[i] = c; c.Trouble == "" {
-			var err error
-			if calls[i], err = r.decideAgain(c, i+1); err != nil {
-				return agent.ModelResult{}, err
-			}
-		}
-	}
-	res.Calls, res.Adopted, res.Serial = calls, true, r.serial()
-	return res, nil
-}
-
-// decideAgain decides on a call of an answer that was accepted before. A run that was reset adopts it too, and
-// then the call may have been sent: decided otherwise today, because its tool or the policy has changed, it
-// would be sent a second time under another key, or be called not run. So its first key is claimed first. If
-// that is too late the call stays what it was, and its tool activity finds out what became of it.
-func (r *modelRun) decideAgain(c agent.Call, n int) (agent.Call, error) {
-	again := r.desk.decide(agent.Call{ID: c.ID, Tool: c.Tool, Args: c.Args}, n)
-	if c.Class == agent.ClassRead || again.Trouble == "" && again.Action == c.Action {
-		return again, nil
-	}
-	key := agent.ActionKey(r.in.Scope, agent.Place{Turn: r.in.Turn, Step: r.in.Step, Call: n}, c.Action)
-	_, standing, err := r.space.CreateDispatch(r.ctx, claimOf(key, r.attempt, c.Class, c.Action))
-	switch {
-	case unreadable(err), err == nil && !standing.Revoked:
-		return c, nil
-	case err != nil:
-		return c, r.snap.storeTrouble(r.ctx, "claiming the dispatch of "+key, err)
-	}
-	return again, nil
-}
-
 // keep writes an answer down: a segment of the transcript with everything that is new, then the record
 // that makes the answer the one of this call. The answer is paid for, so a store in trouble is tried for as
 // long as the attempt may last.
@@ -155,7 +118,12 @@ func (r *modelRun) keep(t thread, answer openai.Answer) (agent.ModelResult, erro
 		return agent.ModelResult{}, r.snap.storeTrouble(r.ctx, "appending the answer to the transcript", err)
 	}
 	res.Head = head
-	return r.record(res)
+	if res, err = r.record(res); err == nil && !res.Adopted {
+		r.phase("looking at what is asked for")
+		r.desk.inform(r.ctx, r.space, res.Calls) // after the record: it may take a while, and the answer is paid for
+	}
+	res.Calls = told(res.Calls)
+	return res, err
 }
 
 // shorten moves a long answer into the store and leaves its beginning in the result.

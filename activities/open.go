@@ -15,7 +15,8 @@ import (
 )
 
 // Open resolves an agent's name to its definition, which it stores, so that a running turn goes on with
-// what it started with whatever the configuration says later. A long message goes to the store too.
+// what it started with whatever the configuration says later. A long message goes to the store too. A message whose
+// signature is not its sender's opens no turn.
 func (a *Activities) Open(ctx context.Context, in agent.OpenInput) (agent.OpenResult, error) {
 	p := begin(ctx, "opening")
 	defer p.stop()
@@ -33,6 +34,10 @@ func (a *Activities) Open(ctx context.Context, in agent.OpenInput) (agent.OpenRe
 		return agent.OpenResult{}, snap.retryable(agent.ErrStaleConfig, 0,
 			"this worker has no model %q, which agent %q uses; add it to holdfast.yaml", def.Model, in.Agent)
 	}
+	sender, err := snap.identify(in.Scope, in.Message)
+	if err != nil {
+		return agent.OpenResult{}, err
+	}
 	digest, err := a.keepDefinition(ctx, in.Scope, def)
 	if err != nil {
 		return agent.OpenResult{}, snap.storeTrouble(ctx, "storing the agent's definition", err)
@@ -46,7 +51,7 @@ func (a *Activities) Open(ctx context.Context, in agent.OpenInput) (agent.OpenRe
 		Attempt:       agent.Duration(cmp.Or(model.Attempt, DefaultAttempt)),
 		Heartbeat:     agent.Duration(cmp.Or(model.Heartbeat, DefaultHeartbeat)),
 		ToolHeartbeat: agent.Duration(cmp.Or(snap.ToolHeartbeat, DefaultHeartbeat)),
-		Store:         a.Store.ID(), Serial: snap.Serial, Entry: entry, Build: a.Build,
+		Store:         a.Store.ID(), Serial: snap.Serial, Entry: entry, Sender: sender, Build: a.Build,
 	}, nil
 }
 

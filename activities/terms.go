@@ -1,0 +1,105 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"strings"
+	"time"
+	"unicode/utf8"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/store"
+	"github.com/holdfast-run/holdfast/tool"
+)
+
+// observeFor bounds how long the target of an action may take to be looked at before a person is asked.
+const observeFor = 10 * time.Second
+
+// word returns what policy says today about an action, and what an approval of it takes when it says ask. Nothing
+// has been observed yet.
+func (s *Snapshot) word(
+	def agent.Definition, spec tool.Spec, args string, scope agent.Scope, p agent.Place, senders []agent.Actor,
+) (agent.Verdict, *agent.Terms) {
+	return s.Policy.Decide(policy.Request{
+		Agent: def, Tool: spec.Name, Class: spec.Class, Risk: spec.Risk, Args: args,
+		Resource: resource(spec.Resource, args), Scope: scope, Place: p, Senders: senders,
+	})
+}
+
+// listing returns def with a tool among those that it lists: a compensating tool is named by the declaration of the
+// effect's own tool, and need not be one that the model is offered.
+func listing(def agent.Definition, spec tool.Spec) agent.Definition {
+	def.Tools = append(def.Tools[:len(def.Tools):len(def.Tools)], agent.ToolRef{Name: spec.Name, Version: spec.Version})
+	return def
+}
+
+// isUndo says whether a key is that of a compensation.
+func isUndo(key string) bool { return strings.Contains(key, "/undo-") }
+
+// observe asks a tool what state the target of a call is in; nil if the tool cannot say. That it could not find out
+// is told too: a person is asked all the same. It takes no longer than most, whatever the tool does.
+func (s *Snapshot) observe(ctx context.Context, t tool.Tool, c tool.Call, most time.Duration) *agent.Observation {
+	o, ok := tool.AsObserver(t)
+	if !ok {
+		return nil
+	}
+	res, err := looked(ctx, o, c, min(most, t.Spec().Timeout))
+	seen := &agent.Observation{At: now()}
+	if err != nil {
+		seen.Trouble = cut(s.Mask.String(err.Error()), maxWords)
+		return seen
+	}
+	data := s.Mask.Bytes(res.Data)
+	seen.Digest = agent.DigestOf(data)
+	if textual(res.Type) && utf8.Valid(data) {
+		seen.Text = cut(string(data), agent.MaxObserved)
+	} else {
+		seen.Text = describe(agent.Body{Digest: seen.Digest, Size: int64(len(data)), Type: res.Type})
+	}
+	return seen
+}
+
+// looked runs an observer once. One that does not come back is left behind, because Go cannot end it.
+func looked(ctx context.Context, o tool.Observer, c tool.Call, most time.Duration) (tool.Result, error) {
+	type end struct {
+		res tool.Result
+		err error
+	}
+	ctx, cancel := context.WithTimeout(ctx, most)
+	defer cancel()
+	ended := make(chan end, 1)
+	go func() {
+		defer func() {
+			if v := recover(); v != nil {
+				ended <- end{err: fmt.Errorf("the tool panicked: %.500v", v)}
+			}
+		}()
+		res, err := o.Observe(ctx, c)
+		ended <- end{res, err}
+	}()
+	select {
+	case e := <-ended:
+		return e.res, e.err
+	case <-ctx.Done():
+		return tool.Result{}, fmt.Errorf("the tool did not say in %s what state the target is in", most)
+	}
+}
+
+// firstCommitted returns the key of the first effect of an intent that committed in the session, "" if there is
+// none, so that whoever is asked for the same again is told. What cannot be read is no reason not to ask:
+// admission looks again.
+func firstCommitted(ctx context.Context, space *store.Space, intent, own string) string {
+	for n := 1; ; n++ {
+		claim, err := space.Intent(ctx, intent, n)
+		if err != nil && !unreadable(err) {
+			return "" // there are no more of them, or the store is in trouble
+		}
+		if err != nil || claim.Key == own {
+			continue
+		}
+		if rec, err := space.Result(ctx, claim.Key); err == nil && rec.Tool != nil && rec.Tool.State == agent.StateCommitted {
+			return claim.Key
+		}
+	}
+}
