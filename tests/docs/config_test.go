@@ -107,32 +107,42 @@ func TestExamplesAreConfigurations(t *testing.T) {
 // known are the names that holdfast.yaml may have anywhere, as the decoder's tables have them.
 func known(t *testing.T) []string {
 	t.Helper()
-	parsed, err := parser.ParseFile(token.NewFileSet(), filepath.Join(root, "worker/sections.go"), nil, 0)
+	files, err := filepath.Glob(filepath.Join(root, "worker/sections*.go"))
 	if err != nil {
 		t.Fatal(err)
 	}
 	names := map[string]bool{}
-	ast.Inspect(parsed, func(n ast.Node) bool {
-		lit, ok := n.(*ast.CompositeLit)
-		if !ok {
-			return true
+	for _, f := range files {
+		parsed, err := parser.ParseFile(token.NewFileSet(), f, nil, 0)
+		if err != nil {
+			t.Fatal(err)
 		}
-		if id, ok := lit.Type.(*ast.Ident); !ok || id.Name != "fields" {
-			return true
-		}
-		for _, e := range lit.Elts {
-			key, err := strconv.Unquote(e.(*ast.KeyValueExpr).Key.(*ast.BasicLit).Value)
-			if err != nil {
-				t.Fatal(err)
-			}
-			names[key] = true
-		}
-		return true
-	})
-	if len(names) < 40 {
+		ast.Inspect(parsed, func(n ast.Node) bool { return fieldsOf(t, n, names) })
+	}
+	if len(names) < 80 {
 		t.Fatalf("only %d names found in the decoder", len(names))
 	}
 	return slices.Sorted(maps.Keys(names))
+}
+
+// fieldsOf adds the names of one of the decoder's tables, if n is one.
+func fieldsOf(t *testing.T, n ast.Node, names map[string]bool) bool {
+	t.Helper()
+	lit, ok := n.(*ast.CompositeLit)
+	if !ok {
+		return true
+	}
+	if id, ok := lit.Type.(*ast.Ident); !ok || id.Name != "fields" {
+		return true
+	}
+	for _, e := range lit.Elts {
+		key, err := strconv.Unquote(e.(*ast.KeyValueExpr).Key.(*ast.BasicLit).Value)
+		if err != nil {
+			t.Fatal(err)
+		}
+		names[key] = true
+	}
+	return true
 }
 
 var row = regexp.MustCompile("(?m)^\\| `([a-z_.]+)` \\|")
