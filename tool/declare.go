@@ -24,19 +24,7 @@ func Declare(s Spec, more any) (Spec, error) {
 	if err != nil {
 		return Spec{}, err
 	}
-	// A schema goes in as text: the envelope's number rule is a float64 and would make two bounds equal.
-	b, err := json.Marshal(struct {
-		Name, Description, Parameters string
-		Class                         agent.Class
-		Window, Timeout, Source       string
-		Identity                      []string
-		Resource                      string
-		More                          any
-	}{
-		s.Name, s.Description, string(s.Parameters),
-		s.Class, s.Window.String(), s.Timeout.String(), s.Source,
-		s.Identity, s.Resource, more,
-	})
+	b, err := json.Marshal(s.envelope(more))
 	if err == nil {
 		b, err = jcs.Transform(b)
 	}
@@ -45,6 +33,38 @@ func Declare(s Spec, more any) (Spec, error) {
 	}
 	s.Version = agent.DigestOf(b)
 	return s, nil
+}
+
+// An envelope is what a version is the digest of. A schema goes in as text: the number rule of its form is a float64
+// and would make two bounds equal. What is left out when it says nothing leaves the versions of tools that do not
+// use it, and with them the keys of their calls, what they were before it was there.
+type envelope struct {
+	Name, Description, Parameters string
+	Class                         agent.Class
+	Window, Timeout, Source       string
+	Identity                      []string
+	Resource                      string
+	Risk                          agent.Risk    `json:",omitempty"`
+	Irreversible                  bool          `json:",omitempty"`
+	Compensate                    *Compensation `json:",omitempty"`
+	AbsentAfter                   string        `json:",omitempty"`
+	More                          any
+}
+
+func (s Spec) envelope(more any) envelope {
+	e := envelope{
+		Name: s.Name, Description: s.Description, Parameters: string(s.Parameters),
+		Class: s.Class, Window: s.Window.String(), Timeout: s.Timeout.String(), Source: s.Source,
+		Identity: s.Identity, Resource: s.Resource,
+		Irreversible: s.Irreversible, Compensate: s.Compensate, More: more,
+	}
+	if s.Risk != s.defaultRisk() {
+		e.Risk = s.Risk
+	}
+	if s.AbsentAfter != 0 {
+		e.AbsentAfter = s.AbsentAfter.String()
+	}
+	return e
 }
 
 func withDefaults(s Spec) (Spec, error) {
@@ -69,6 +89,10 @@ func withDefaults(s Spec) (Spec, error) {
 	}
 	if s.Timeout == 0 {
 		s.Timeout = DefaultTimeout
+	}
+	s, err := s.withHarm()
+	if err != nil {
+		return s, fmt.Errorf("tool %q: %w", s.Name, err)
 	}
 	if len(s.Parameters) == 0 {
 		s.Parameters = json.RawMessage(emptyParameters)

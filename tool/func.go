@@ -25,6 +25,8 @@ import (
 // Out is a string (text), a []byte (application/octet-stream), a [Result], or anything that has a JSON
 // form.
 //
+// What else the tool can do is added by options: [WithReconcile], [WithObserve], [WithCancel].
+//
 // The function may run in many goroutines at once. An error means what [Meaning] says of it; a panic is
 // a failure of a tool that only reads, and ambiguous of any other.
 func New[In, Out any](spec Spec, fn func(context.Context, Call, In) (Out, error), opts ...Option) (Tool, error) {
@@ -33,6 +35,10 @@ func New[In, Out any](spec Spec, fn func(context.Context, Call, In) (Out, error)
 	}
 	if fn == nil {
 		return nil, fmt.Errorf("tool %.80q: has no function", spec.Name)
+	}
+	more, err := optionsFor(reflect.TypeFor[In](), opts)
+	if err != nil {
+		return nil, fmt.Errorf("tool %.80q: %w", spec.Name, err)
 	}
 	parameters, err := parametersOf[In]()
 	if err != nil {
@@ -45,24 +51,25 @@ func New[In, Out any](spec Spec, fn func(context.Context, Call, In) (Out, error)
 	if spec, err = Declare(spec, nil); err != nil {
 		return nil, err
 	}
+	if err := checkExtras(spec, more.reconcile != nil); err != nil {
+		return nil, err
+	}
 	sch, err := compile(spec)
 	if err != nil {
 		return nil, err
 	}
-	var o options
-	for _, opt := range opts {
-		opt(&o)
-	}
-	return &function[In, Out]{spec: spec, schema: sch, fn: fn}, nil
+	return &function[In, Out]{spec: spec, schema: sch, fn: fn, more: more}, nil
 }
 
 type function[In, Out any] struct {
 	spec   Spec
 	schema *schema
 	fn     func(context.Context, Call, In) (Out, error)
+	more   extras
 }
 
-func (f *function[In, Out]) Spec() Spec { return f.spec }
+func (f *function[In, Out]) Spec() Spec     { return f.spec }
+func (f *function[In, Out]) extras() extras { return f.more }
 
 // Do decodes the arguments, calls the function and encodes what it returns.
 func (f *function[In, Out]) Do(ctx context.Context, c Call) (Result, error) {

@@ -91,8 +91,12 @@ func NewHTTP(c HTTPConfig) (Tool, error) {
 	spec, err := Declare(Spec{
 		Name: c.Name, Description: c.Description, Parameters: c.Parameters, Class: c.Class, Window: c.Window,
 		Timeout: c.Timeout, Source: "http", Identity: c.Identity, Resource: c.Resource,
+		Risk: c.Risk, Irreversible: c.Irreversible, Compensate: c.Compensate, AbsentAfter: c.AbsentAfter,
 	}, c.declaration())
 	if err != nil {
+		return nil, err
+	}
+	if err := checkExtras(spec, c.Reconcile != nil); err != nil {
 		return nil, err
 	}
 	sch, err := compile(spec)
@@ -106,7 +110,10 @@ func NewHTTP(c HTTPConfig) (Tool, error) {
 	if err != nil {
 		return nil, fmt.Errorf("tool %q: %w", c.Name, err)
 	}
-	t := &httpTool{spec: spec, config: c, target: target, mask: headerMask(c.Headers, c.HeaderRefs)}
+	t := &httpTool{spec: spec, config: c, target: target, mask: secret.New(headerSecrets(c.Headers, c.HeaderRefs)...)}
+	if t.more, err = c.asks(t, sch); err != nil {
+		return nil, fmt.Errorf("tool %q: %w", c.Name, err)
+	}
 	t.client = &http.Client{
 		Transport:     newTransport(newGuard(target.base, c.AllowPrivate, c.Refuse), spec.Class == agent.ClassRead),
 		CheckRedirect: redirects,
@@ -138,17 +145,24 @@ func (c HTTPConfig) withDefaults() (HTTPConfig, error) {
 	case c.MaxResult < 0:
 		return c, fmt.Errorf("tool %.80q: the bound of its result cannot be negative", c.Name)
 	}
-	for name, value := range c.Headers {
-		if err := checkHeader(name, value); err != nil {
-			return c, fmt.Errorf("tool %.80q: %w", c.Name, err)
-		}
-	}
-	for name := range c.HeaderRefs {
-		if _, ok := c.Headers[name]; !ok {
-			return c, fmt.Errorf("tool %.80q: header %q has a reference and no value", c.Name, name)
-		}
+	if err := checkHeaders(c.Headers, c.HeaderRefs); err != nil {
+		return c, fmt.Errorf("tool %.80q: %w", c.Name, err)
 	}
 	return c, nil
+}
+
+func checkHeaders(values, refs map[string]string) error {
+	for name, value := range values {
+		if err := checkHeader(name, value); err != nil {
+			return err
+		}
+	}
+	for name := range refs {
+		if _, ok := values[name]; !ok {
+			return fmt.Errorf("header %q has a reference and no value", name)
+		}
+	}
+	return nil
 }
 
 // ours are the headers that decide how a request is framed or what it is; a file does not set them.
@@ -174,29 +188,41 @@ func checkHeader(name, value string) error {
 	return nil
 }
 
-// headerMask returns a mask of the values of headers that are secrets, and of what follows an authentication
-// scheme such as "Bearer".
-func headerMask(values, refs map[string]string) *secret.Mask {
+// headerSecrets returns the values of headers that are secrets, and what follows an authentication scheme such as
+// "Bearer".
+func headerSecrets(values, refs map[string]string) []string {
 	var secrets []string
 	for name := range refs {
 		_, credentials, _ := strings.Cut(values[name], " ")
 		secrets = append(secrets, values[name], credentials)
 	}
-	return secret.New(secrets...)
+	return secrets
+}
+
+// plainHeaders returns the headers that are no secrets.
+func plainHeaders(values, refs map[string]string) map[string]string {
+	plain := map[string]string{}
+	for name, value := range values {
+		if _, secret := refs[name]; !secret {
+			plain[name] = value
+		}
+	}
+	return plain
 }
 
 // declaration is what the version depends on besides the spec: everything but the values of secrets.
 func (c HTTPConfig) declaration() any {
-	plain := map[string]string{}
-	for name, value := range c.Headers {
-		if _, secret := c.HeaderRefs[name]; !secret {
-			plain[name] = value
-		}
+	d := map[string]any{
+		"method": c.Method, "url": c.URL, "headers": plainHeaders(c.Headers, c.HeaderRefs), "headerRefs": c.HeaderRefs,
+		"query": c.Query, "body": c.Body, "allowPrivate": c.AllowPrivate, "maxResult": c.MaxResult,
 	}
-	return map[string]any{
-		"method": c.Method, "url": c.URL, "headers": plain, "headerRefs": c.HeaderRefs, "query": c.Query,
-		"body": c.Body, "allowPrivate": c.AllowPrivate, "maxResult": c.MaxResult,
+	if c.Reconcile != nil {
+		d["reconcile"] = c.Reconcile.declaration()
 	}
+	if c.Observe != nil {
+		d["observe"] = c.Observe.declaration()
+	}
+	return d
 }
 
 // checkArguments finds out at start what would otherwise fail at every call.

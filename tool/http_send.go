@@ -35,9 +35,11 @@ type httpTool struct {
 	target *target
 	client *http.Client
 	mask   *secret.Mask // of the values of secret headers
+	more   extras
 }
 
-func (t *httpTool) Spec() Spec { return t.spec }
+func (t *httpTool) Spec() Spec     { return t.spec }
+func (t *httpTool) extras() extras { return t.more }
 
 // Do sends the request once.
 func (t *httpTool) Do(ctx context.Context, c Call) (Result, error) {

@@ -129,8 +129,11 @@ func (t *target) pathNames() []string {
 }
 
 // names returns the arguments that the URL takes.
-func (t *target) names() []string {
-	out := append(t.pathNames(), t.extra...)
+func (t *target) names() []string { return append(t.templateNames(), t.extra...) }
+
+// templateNames returns those that the template itself names.
+func (t *target) templateNames() []string {
+	out := t.pathNames()
 	for _, kv := range t.query {
 		for _, p := range kv.value {
 			if p.arg != "" {

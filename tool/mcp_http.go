@@ -35,7 +35,7 @@ func newMCPHTTP(c MCPConfig, maxAnswer int) *http.Client {
 	// No connection is kept: one that turned out to be dead would make a call uncertain.
 	base := newTransport(newGuard(u, c.AllowPrivate, c.Refuse), false)
 	return &http.Client{
-		Transport:     &mcpHTTP{base: base, host: u.Host, headers: c.Headers, mask: headerMask(c.Headers, c.HeaderRefs), max: maxAnswer},
+		Transport:     &mcpHTTP{base: base, host: u.Host, headers: c.Headers, mask: secret.New(headerSecrets(c.Headers, c.HeaderRefs)...), max: maxAnswer},
 		CheckRedirect: redirects,
 	}
 }

@@ -34,6 +34,10 @@ func (s *Set) Add(t Tool) error {
 	if _, ok := s.tools[spec.Name]; ok {
 		return fmt.Errorf("tool %q: the name is taken by another tool; rename one of them", spec.Name)
 	}
+	_, reconciles := AsReconciler(t)
+	if err := checkExtras(spec, reconciles); err != nil {
+		return err
+	}
 	sch, err := compile(spec)
 	if err != nil {
 		return err

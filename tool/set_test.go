@@ -34,7 +34,7 @@ func TestDeclareFillsInTheMostCarefulDefaults(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := Spec{
-		Name: "pay", Class: agent.ClassOnce, Timeout: DefaultTimeout, Version: got.Version,
+		Name: "pay", Class: agent.ClassOnce, Timeout: DefaultTimeout, Risk: agent.RiskMedium, Version: got.Version,
 		Parameters: json.RawMessage(emptyParameters),
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -73,6 +73,11 @@ func TestVersionChangesWithEveryPartOfTheDeclaration(t *testing.T) {
 		"source":      func(s *Spec) { s.Source = "go" },
 		"identity":    func(s *Spec) { s.Identity = []string{"order"} },
 		"resource":    func(s *Spec) { s.Resource = "order/{order}" },
+		"risk":        func(s *Spec) { s.Risk = agent.RiskLow },
+		"harm":        func(s *Spec) { s.Irreversible = true },
+		"undo":        func(s *Spec) { s.Compensate = &Compensation{Tool: "void"} },
+		"undo's":      func(s *Spec) { s.Compensate = &Compensation{Tool: "void", Args: map[string]string{"a": "args.a"}} },
+		"delay":       func(s *Spec) { s.AbsentAfter = time.Minute },
 	} {
 		s := base
 		change(&s)
@@ -82,6 +87,20 @@ func TestVersionChangesWithEveryPartOfTheDeclaration(t *testing.T) {
 	again := declared(t, Spec{Name: "pay", Class: agent.ClassIdempotent, Parameters: json.RawMessage(" { \"type\":\n\"object\",\"maximum\":9007199254740992} ")})
 	if seen[again.spec.Version] != "base" {
 		t.Error("white space in the schema changed the version")
+	}
+}
+
+// Keys are made of versions: a new field of a declaration must not change the keys of tools that do not use it.
+func TestTheVersionOfAnOldDeclarationStaysWhatItWas(t *testing.T) {
+	t.Parallel()
+	const before = "ab9dc53cc51e8553ab0b8813c5ec382cc72f85a4fb361baf4a9899bb3e682f46"
+	s := Spec{Name: "pay", Class: agent.ClassIdempotent, Identity: []string{"order"}, Resource: "order/{order}"}
+	if got := declared(t, s).spec.Version; got != before {
+		t.Errorf("version %s, want %s", got, before)
+	}
+	s.Risk = agent.RiskMedium // which it has anyhow
+	if got := declared(t, s).spec.Version; got != before {
+		t.Errorf("with the default risk: version %s, want %s", got, before)
 	}
 }
 
