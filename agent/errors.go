@@ -24,7 +24,8 @@ const (
 	ErrUnknownAgent = "unknown_agent"
 	ErrLimit        = "limit" // limits used up and nobody extended them
 	ErrBudget       = "budget_exhausted"
-	ErrFaults       = "faults" // the model kept asking for what cannot be run
+	ErrFaults       = "faults"       // the model kept asking for what cannot be run
+	ErrNotEntitled  = "not_entitled" // who ordered it may not
 	ErrCancelled    = "cancelled"
 	ErrTerminated   = "terminated" // somebody terminated the turn; its end was recovered
 

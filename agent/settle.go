@@ -36,7 +36,9 @@ type SettleResult struct {
 	// Why says why the settlement does not count; empty when it does.
 	Why    string     `json:"why,omitempty"`
 	Result ToolResult `json:"result"`
-	Serial int64      `json:"serial,omitempty"`
+	// By is who settled it, with "(claimed)" when unsigned; empty for a record or the destination.
+	By     string `json:"by,omitempty"`
+	Serial int64  `json:"serial,omitempty"`
 }
 
 // EffectsView is the answer of the query "effects".
@@ -88,6 +90,8 @@ type PlanInput struct {
 	Senders    []Actor  `json:"senders,omitempty"`
 	// Command is the order to compensate a turn that had ended; nil at a turn's end.
 	Command *Compensate `json:"command,omitempty"`
+	// Folded says that the turn had more effects than Effects lists: its dispatch records have them.
+	Folded bool `json:"folded,omitempty"`
 	// Of is the turn whose closing record has the effects, when Effects is empty.
 	Of     int    `json:"of,omitempty"`
 	Run    string `json:"run,omitempty"`

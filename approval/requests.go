@@ -138,6 +138,17 @@ func (r *Requests) End(id string, outcome agent.Outcome, note string, at time.Ti
 	}
 }
 
+// Proposed notes in a request what the model had proposed, before an approver edited the action of an earlier
+// one into this.
+func (r *Requests) Proposed(id string, earlier agent.Approval) {
+	if i := r.index(id); i >= 0 {
+		r.Asks[i].Proposed, r.Asks[i].ProposedArgs = earlier.Action, earlier.Args
+		if earlier.Proposed != "" {
+			r.Asks[i].Proposed, r.Asks[i].ProposedArgs = earlier.Proposed, earlier.ProposedArgs
+		}
+	}
+}
+
 // Void marks an approved request as no longer valid when its action was to be sent.
 func (r *Requests) Void(id, note string, at time.Time) {
 	if i := r.index(id); i >= 0 && r.Asks[i].Outcome == agent.OutcomeApproved {

@@ -78,7 +78,7 @@ func TestSettleKeepsWhatTheActivityReported(t *testing.T) {
 	at := time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 	err := l.Settle("k", agent.ToolResult{
 		State: agent.StateCommitted, Attempt: 2, At: at, Note: "adopted", Conflict: "its own answer was 500",
-	})
+	}, time.Time{}, "")
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -12,6 +12,9 @@ import (
 // An Upgrade turns the state of one schema into that of the next.
 type Upgrade func(state json.RawMessage) (json.RawMessage, error)
 
+// Same is the upgrade to a schema that only has further fields, which begin empty.
+func Same(state json.RawMessage) (json.RawMessage, error) { return state, nil }
+
 // A CheckpointError says why a checkpoint cannot be taken by this build. The run that holds it stays open
 // and is tried again, so that a worker that can take it will.
 type CheckpointError struct {

@@ -20,7 +20,9 @@ type Change struct {
 func Changes() []Change {
 	return []Change{
 		{agent.WorkflowSession, 1, "the first shape", "0.1.0", "when number 2 is the oldest supported"},
+		{agent.WorkflowSession, 2, "settle, compensate, counts in search attributes", "0.2.0", "when number 3 is the oldest supported"},
 		{agent.WorkflowTurn, 1, "the first shape", "0.1.0", "when number 2 is the oldest supported"},
+		{agent.WorkflowTurn, 2, "approvals, settle, compensation, budgets, counts in search attributes", "0.2.0", "when number 3 is the oldest supported"},
 	}
 }
 

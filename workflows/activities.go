@@ -56,6 +56,19 @@ func ordinary(ctx workflow.Context, name, summary string, timeout time.Duration,
 	}), name, in).Get(ctx, out)
 }
 
+// maxAsks bounds how often a destination is asked for a word that may come by itself.
+const maxAsks = 5
+
+// bounded is ordinary, but given up after a few attempts.
+func bounded(ctx workflow.Context, name, summary string, in, out any) error {
+	policy := retry
+	policy.MaximumAttempts = maxAsks
+	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
+		StartToCloseTimeout: attemptGrace, HeartbeatTimeout: defaultHeartbeat, RetryPolicy: &policy,
+		WaitForCancellation: true, Summary: summary,
+	}), name, in).Get(ctx, out)
+}
+
 // isPermanent says whether no worker can do better.
 func isPermanent(err error) bool {
 	var app *temporal.ApplicationError

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	enumspb "go.temporal.io/api/enums/v1"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/versioning"
@@ -19,8 +20,7 @@ const turnsPerRun = 8
 // Session is a conversation: it accepts messages, runs one turn at a time, and keeps what outlives a turn:
 // the head of the transcript and the effects whose outcome is not known.
 func (o Options) Session(ctx workflow.Context, in agent.SessionInput) (agent.SessionResult, error) {
-	versioning.Read(ctx, agent.WorkflowSession)
-	s := &session{opts: o, in: in}
+	s := &session{change: versioning.Read(ctx, agent.WorkflowSession), opts: o, in: in}
 	if err := s.setup(ctx); err != nil {
 		return agent.SessionResult{}, err
 	}
@@ -29,15 +29,19 @@ func (o Options) Session(ctx workflow.Context, in agent.SessionInput) (agent.Ses
 
 // session is one run of a session.
 type session struct {
-	opts  Options
-	in    agent.SessionInput
-	scope agent.Scope
-	st    sessionState
-	root  workflow.Context
+	change int
+	opts   Options
+	in     agent.SessionInput
+	scope  agent.Scope
+	st     sessionState
+	root   workflow.Context
+
+	settlements inbox[agent.Settlement]
 
 	turns   int    // in this run
 	running int    // the turn that runs now, or 0
 	started int    // the last turn that is known to be there
+	undoing string // the workflow id of the late compensation that runs, or ""
 	refused string // why a close was not carried out
 }
 
@@ -48,8 +52,12 @@ func (s *session) setup(ctx workflow.Context) error {
 		panic(err) // the task fails, the session does not: see turn.setup
 	}
 	s.listen(ctx)
-	err := workflow.SetQueryHandlerWithOptions(ctx, agent.QuerySession, func() (agent.SessionView, error) { return s.view(), nil },
-		workflow.QueryHandlerOptions{Description: "what the session is doing now"})
+	err := errors.Join(
+		workflow.SetQueryHandlerWithOptions(ctx, agent.QuerySession, func() (agent.SessionView, error) { return s.view(), nil },
+			workflow.QueryHandlerOptions{Description: "what the session is doing now"}),
+		workflow.SetQueryHandlerWithOptions(ctx, agent.QueryEffects, func() (agent.EffectsView, error) { return s.effectsView(), nil },
+			workflow.QueryHandlerOptions{Description: "the effects that ended turns left for a person to look at"}),
+	)
 	if err != nil {
 		return err
 	}
@@ -64,6 +72,12 @@ func (s *session) listen(ctx workflow.Context) {
 	listen(ctx, agent.SignalCancel, s.onCancel)
 	listen(ctx, agent.SignalClose, func(_ workflow.Context, c agent.Close) { s.onClose(c) })
 	listen(ctx, agent.SignalExtend, s.onExtend)
+	if s.change < authority {
+		return
+	}
+	s.settlements = inbox[agent.Settlement]{letters: &s.st.Settlements, check: s.checkSettlement, work: s.settle}
+	s.settlements.open(ctx, agent.SignalSettle)
+	listen(ctx, agent.SignalCompensate, func(_ workflow.Context, raw converter.RawValue) { s.onCompensate(raw) })
 }
 
 // drain takes every signal that has arrived; see turn.drain.
@@ -71,6 +85,10 @@ func (s *session) drain() {
 	arrived(s.root, agent.SignalCancel, func(c agent.Cancel) { s.onCancel(s.root, c) })
 	arrived(s.root, agent.SignalClose, s.onClose)
 	arrived(s.root, agent.SignalExtend, func(x agent.Extend) { s.onExtend(s.root, x) })
+	if s.change >= authority {
+		s.settlements.drain(s.root, agent.SignalSettle)
+		arrived(s.root, agent.SignalCompensate, s.onCompensate)
+	}
 }
 
 func (s *session) onCancel(ctx workflow.Context, c agent.Cancel) {
@@ -80,8 +98,12 @@ func (s *session) onCancel(ctx workflow.Context, c agent.Cancel) {
 }
 
 func (s *session) onExtend(ctx workflow.Context, x agent.Extend) {
-	if s.running != 0 {
+	switch {
+	case s.running != 0:
 		_ = s.forward(ctx, agent.SignalExtend, x)
+	case s.change >= authority: // for the turns to come
+		g := agent.Budget{Steps: x.Steps, Tokens: x.Tokens, Micros: x.Micros, Effects: x.Effects, Time: x.Time}
+		s.st.Granted = grown(s.st.Granted, g)
 	}
 }
 
@@ -102,7 +124,7 @@ func (s *session) run() (agent.SessionResult, error) {
 		s.publish()
 		// An error means that the session was cancelled, which the switch below sees for itself.
 		_ = workflow.Await(s.root, func() bool {
-			return len(s.st.Queue) > 0 || s.st.Closing != nil || s.renewable()
+			return len(s.st.Queue) > 0 || len(s.st.Commands) > 0 || s.st.Closing != nil || s.renewable()
 		})
 		s.drain()
 		switch {
@@ -112,6 +134,8 @@ func (s *session) run() (agent.SessionResult, error) {
 			return s.finish(nil)
 		case s.renewable():
 			return agent.SessionResult{}, s.continueAsNew()
+		case len(s.st.Commands) > 0:
+			s.undo()
 		case len(s.st.Queue) > 0:
 			if err := s.turn(); err != nil {
 				return s.finish(err)
@@ -125,6 +149,9 @@ func (s *session) run() (agent.SessionResult, error) {
 func (s *session) closes() bool {
 	if s.st.Closing == nil {
 		return false
+	}
+	if len(s.st.Commands) > 0 {
+		return false // what was ordered before is done before
 	}
 	if len(s.st.Unresolved) == 0 || s.st.Closing.AcceptUncertain {
 		return true
@@ -197,7 +224,7 @@ func (s *session) child(ctx workflow.Context) workflow.Context {
 func (s *session) turnInput(m agent.Message) agent.TurnInput {
 	return agent.TurnInput{
 		Scope: s.scope, Turn: s.running, Agent: s.in.Agent, Tenant: s.in.Tenant, Message: m, Head: s.st.Head,
-		Unresolved: s.st.Unresolved, Store: s.st.Store, Serial: s.st.Serial,
+		Unresolved: s.st.Unresolved, Spent: s.st.Spent, Granted: s.st.Granted, Store: s.st.Store, Serial: s.st.Serial,
 	}
 }
 
@@ -219,7 +246,8 @@ func (s *session) recover() agent.TurnResult {
 // absorb takes over what a turn leaves behind.
 func (s *session) absorb(res agent.TurnResult) {
 	s.st.Head, s.st.Usage = res.Head, s.st.Usage.Add(res.Usage)
-	s.st.Unresolved = append(s.st.Unresolved, res.Effects...)
+	s.take(res.Effects)
+	s.st.Spent, s.st.Granted = grown(s.st.Spent, res.Spent), grown(s.st.Granted, res.Granted)
 	s.st.Serial = max(s.st.Serial, res.Serial)
 	if res.Store != "" {
 		s.st.Store = res.Store
@@ -234,7 +262,8 @@ func (s *session) finish(end error) (agent.SessionResult, error) {
 	ctx, cancel := workflow.NewDisconnectedContext(s.root)
 	defer cancel()
 	s.st.Closing = &agent.Close{} // nothing is accepted from here on
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+	settled := func() bool { return s.change < authority || s.settlements.idle() }
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && settled() }); err != nil {
 		return agent.SessionResult{}, err
 	}
 	s.publish()

@@ -25,6 +25,8 @@ func (s *session) validate(m agent.Message) error {
 	switch {
 	case s.st.Closing != nil:
 		return refusal(agent.ErrClosed, fmt.Sprintf("session %q is closing; start a new one", s.scope.Session))
+	case len(s.st.Unresolved) >= agent.MaxUnresolved:
+		return refusal(agent.ErrQueueFull, fmt.Sprintf("the outcomes of %d effects are not known; settle some first: holdfast effects %s", len(s.st.Unresolved), s.scope.Session))
 	case len(s.st.Queue) >= agent.MaxQueue:
 		return refusal(agent.ErrQueueFull, fmt.Sprintf("%d messages wait already; send again when some have had their turn", len(s.st.Queue)))
 	}
@@ -41,6 +43,8 @@ func wellFormed(m agent.Message) error {
 		return fmt.Errorf("the message has %d bytes, the limit is %d; put long material where a tool of the agent can read it", len(m.Text), agent.MaxMessage)
 	case !utf8.ValidString(m.Text):
 		return fmt.Errorf("the message is not UTF-8")
+	case len(m.Signature) > agent.MaxSignature:
+		return fmt.Errorf("the signature has %d bytes, the limit is %d", len(m.Signature), agent.MaxSignature)
 	case len(m.From) > agent.MaxID:
 		return fmt.Errorf("the sender's name is longer than %d bytes", agent.MaxID)
 	}

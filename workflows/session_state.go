@@ -1,19 +1,17 @@
 package workflows
 
 import (
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/versioning"
 )
 
-// sessionSchema is the schema of sessionState in a checkpoint; a change of the struct raises it and adds an
-// upgrade.
-const sessionSchema = 1
+// sessionSchema is the schema of sessionState in a checkpoint: see turnSchema.
+const sessionSchema = 2
 
-// sessionUpgrades[i] turns schema i+1 into i+2.
-func sessionUpgrades() []versioning.Upgrade { return nil }
+// sessionUpgrades[i] turns schema i+1 into i+2. Schema 2 has further fields, all of which begin empty.
+func sessionUpgrades() []versioning.Upgrade { return []versioning.Upgrade{versioning.Same} }
 
 // sessionState is all that a session carries from run to run.
 type sessionState struct {
@@ -30,6 +28,16 @@ type sessionState struct {
 	Closing *agent.Close `json:"closing,omitempty"`
 	// Attention is what the search attribute says, so that it is written only when it changes.
 	Attention string `json:"attention,omitempty"`
+
+	// Of schema 2.
+	Settlements []letter[agent.Settlement] `json:"settlements,omitempty"` // to be looked into
+	Refused     []agent.Refusal            `json:"refused,omitempty"`     // settlements and commands that did not count
+	More        int                        `json:"more,omitempty"`
+	Commands    []agent.Compensate         `json:"commands,omitempty"`
+	Undos       int                        `json:"undos,omitempty"` // late compensations started so far
+	Spent       agent.Budget               `json:"spent,omitzero"`
+	Granted     agent.Budget               `json:"granted,omitzero"`
+	Uncertain   int                        `json:"uncertain,omitempty"` // as the search attribute says
 }
 
 // A seenMessage makes sending idempotent across runs: the server's own deduplication is per run.
@@ -38,14 +46,6 @@ type seenMessage struct {
 	Sum  string `json:"sum"` // first 16 hex digits of the text's digest
 	Turn int    `json:"turn,omitempty"`
 }
-
-const attentionUncertain = "uncertain"
-
-var (
-	agentKey     = temporal.NewSearchAttributeKeyKeyword(agent.AttributeAgent)
-	tenantKey    = temporal.NewSearchAttributeKeyKeyword(agent.AttributeTenant)
-	attentionKey = temporal.NewSearchAttributeKeyKeyword(agent.AttributeAttention)
-)
 
 func (st *sessionState) seen(id string) *seenMessage {
 	for i := range st.Seen {
@@ -87,14 +87,18 @@ func (s *session) renewable() bool {
 func (s *session) continueAsNew() error {
 	ctx, cancel := workflow.NewDisconnectedContext(s.root)
 	defer cancel()
-	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) }); err != nil {
+	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !s.settlements.busy }); err != nil {
 		return err
 	}
 	if err := s.opts.guard(s.root); err != nil {
 		return err
 	}
 	s.drain()
-	checkpoint, err := versioning.Seal(sessionSchema, s.st)
+	schema := sessionSchema
+	if s.change < authority {
+		schema = 1
+	}
+	checkpoint, err := versioning.Seal(schema, s.st)
 	if err != nil {
 		panic(err) // the task fails, the session does not
 	}
@@ -108,6 +112,7 @@ func (s *session) view() agent.SessionView {
 		Scope: s.scope, Agent: s.in.Agent, Tenant: s.in.Tenant, Turns: s.st.Turns, Running: s.running,
 		Queued: len(s.st.Queue), Closing: s.st.Closing != nil, Refused: s.refused, Head: s.st.Head,
 		Unresolved: s.st.Unresolved, Usage: s.st.Usage, Last: s.st.Last, Store: s.st.Store,
+		Undoing: s.undoing, Spent: s.st.Spent, Granted: s.st.Granted,
 	}
 }
 

@@ -1,22 +1,22 @@
 package workflows
 
 import (
-	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/effect"
 	"github.com/holdfast-run/holdfast/versioning"
 )
 
-// turnSchema is the schema of turnState in a checkpoint; a change of the struct raises it and adds an upgrade.
-const turnSchema = 1
+// turnSchema is the schema of turnState in a checkpoint; a change of the struct raises it and adds an upgrade. A run
+// of before a change writes the schema of before, with which its other fields are empty.
+const turnSchema = 2
 
-// turnUpgrades[i] turns schema i+1 into i+2.
-func turnUpgrades() []versioning.Upgrade { return nil }
+// turnUpgrades[i] turns schema i+1 into i+2. Schema 2 has further fields, all of which begin empty.
+func turnUpgrades() []versioning.Upgrade { return []versioning.Upgrade{versioning.Same} }
 
 // turnState is all that a turn carries from run to run. It is bounded: entries by the calls of one step,
 // steering by the session's queue, the ledger by itself.
@@ -37,9 +37,26 @@ type turnState struct {
 	Reason   *agent.Reason    `json:"reason,omitempty"`
 	// CancelledBy says who cancelled and why, once somebody has.
 	CancelledBy string `json:"cancelledBy,omitempty"`
-}
 
-var statusKey = temporal.NewSearchAttributeKeyKeyword(agent.AttributeStatus)
+	// Of schema 2.
+	Senders     []agent.Actor                    `json:"senders,omitempty"`
+	Acting      *acting                          `json:"acting,omitempty"`
+	Requests    approval.Requests                `json:"requests,omitzero"`
+	Decisions   []letter[agent.ApprovalDecision] `json:"decisions,omitempty"`   // to be looked into
+	Early       []letter[agent.ApprovalDecision] `json:"early,omitempty"`       // that came before their request
+	Settlements []letter[agent.Settlement]       `json:"settlements,omitempty"` // to be looked into
+	Ending      *ending                          `json:"ending,omitempty"`
+	Spent       agent.Budget                     `json:"spent,omitzero"` // only what nothing else counts
+	Started     time.Time                        `json:"started,omitzero"`
+	Waited      agent.Duration                   `json:"waited,omitempty"`
+	Published   published                        `json:"published,omitzero"`
+	// WaitingSince is when the turn began to wait for people, HoldUntil how long it waits for a word on
+	// an uncertain effect.
+	WaitingSince       time.Time       `json:"waitingSince,omitzero"`
+	HoldUntil          time.Time       `json:"holdUntil,omitzero"`
+	RefusedSettlements []agent.Refusal `json:"refusedSettlements,omitempty"`
+	MoreSettlements    int             `json:"moreSettlements,omitempty"`
+}
 
 // restore takes up the state of the previous run, or begins.
 func (t *turn) restore() error {
@@ -69,12 +86,29 @@ func (t *turn) renewable() bool {
 	return after > 0 && t.steps >= after || workflow.GetInfo(t.root).GetContinueAsNewSuggested()
 }
 
+// renews says whether a turn that waits for people should continue as new instead, to wait on in a short history.
+func (t *turn) renews() bool {
+	return t.leaving || t.change >= authority && workflow.GetInfo(t.root).GetContinueAsNewSuggested() &&
+		!t.decisions.busy && !t.settlements.busy
+}
+
 func (t *turn) continueAsNew() error {
+	if t.change >= authority {
+		// What is being looked into is looked into here; what came after it goes with the state.
+		if err := workflow.Await(t.root, func() bool { return !t.decisions.busy && !t.settlements.busy }); err != nil {
+			return err
+		}
+	}
+	t.leaving = true
 	if err := t.opts.guard(t.root); err != nil {
 		return err
 	}
 	t.drain()
-	checkpoint, err := versioning.Seal(turnSchema, t.st)
+	schema := turnSchema
+	if t.change < authority {
+		schema = 1
+	}
+	checkpoint, err := versioning.Seal(schema, t.st)
 	if err != nil {
 		panic(err) // as in setup: the task fails, the turn does not
 	}
@@ -90,6 +124,10 @@ func (t *turn) drain() {
 	arrived(t.root, agent.SignalSteer, t.onSteer)
 	arrived(t.root, agent.SignalExtend, t.onExtend)
 	arrived(t.root, agent.SignalCancel, t.onCancel)
+	if t.change >= authority {
+		t.decisions.drain(t.root, agent.SignalApproval)
+		t.settlements.drain(t.root, agent.SignalSettle)
+	}
 }
 
 // onSteer keeps a message for the next step. The session has looked at what it sends; a signal sent by hand is
@@ -102,90 +140,47 @@ func (t *turn) onSteer(s agent.Steering) {
 	t.st.Steering = append(t.st.Steering, s.Message)
 }
 
-// onExtend adds what was granted; a signal cannot take anything away.
-func (t *turn) onExtend(x agent.Extend) {
-	t.st.Extra.Steps = more(t.st.Extra.Steps, x.Steps)
-	t.st.Extra.Tokens = more(t.st.Extra.Tokens, x.Tokens)
-	t.st.Extra.Micros = more(t.st.Extra.Micros, x.Micros)
-}
-
-// enough is more than any turn can use; sums beyond it would wrap around.
-const enough = 1 << 40
-
-func more[N int | int64](have, granted N) N { return min(have+min(max(granted, 0), enough), enough) }
-
-// usedUp says which limit leaves no room for another step, or "".
-func (t *turn) usedUp() string {
-	l, extra := t.st.Open.Limits, t.st.Extra
-	switch {
-	case l.Steps > 0 && t.st.Step >= l.Steps+extra.Steps:
-		return fmt.Sprintf("%d of %d steps", t.st.Step, l.Steps+extra.Steps)
-	case l.Tokens > 0 && t.st.Usage.Tokens() >= l.Tokens+extra.Tokens:
-		return fmt.Sprintf("%d of %d tokens", t.st.Usage.Tokens(), l.Tokens+extra.Tokens)
-	case l.Micros > 0 && t.st.Usage.Micros >= l.Micros+extra.Micros:
-		return fmt.Sprintf("%.6f of %.6f in cost", float64(t.st.Usage.Micros)/1e6, float64(l.Micros+extra.Micros)/1e6)
-	}
-	return ""
-}
-
-// awaitMore waits for a person to extend the limits, until the deadline. It returns nil when the turn may go
-// on.
-func (t *turn) awaitMore(used string) *end {
-	if t.st.Deadline.IsZero() {
-		t.st.Deadline = workflow.Now(t.root).Add(t.st.Open.Limits.Wait.Std())
-	}
-	t.waiting = fmt.Sprintf("more than %s: run holdfast extend %s with --steps, --tokens or --cost, or send the signal extend", used, t.in.Session)
-	t.setStatus(agent.StatusWaiting)
-	timerCtx, stop := workflow.WithCancel(t.root)
-	defer stop()
-	left := max(t.st.Deadline.Sub(workflow.Now(t.root)), 0)
-	expired := false
-	sel := workflow.NewSelector(t.root)
-	// What arrives is received here: while the turn waits, nothing calls drain.
-	extend := workflow.GetSignalChannel(t.root, agent.SignalExtend)
-	sel.AddReceive(extend, func(c workflow.ReceiveChannel, _ bool) {
-		var x agent.Extend
-		if c.ReceiveAsync(&x) {
-			t.onExtend(x)
-		}
-	})
-	sel.AddReceive(t.ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	sel.AddFuture(workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: "wait for extend"}),
-		func(workflow.Future) { expired = true })
-	for t.ctx.Err() == nil && !expired && t.usedUp() != "" {
-		sel.Select(t.root)
-		if workflow.GetInfo(t.root).GetContinueAsNewSuggested() && t.usedUp() != "" && !expired && t.ctx.Err() == nil {
-			return &end{renew: true}
-		}
-	}
-	if t.ctx.Err() != nil {
-		return nil // the next step says so
-	}
-	if expired && t.usedUp() != "" {
-		return failed(agent.Reason{Type: agent.ErrLimit, Message: "used up " + used + " and nobody extended it in time"})
-	}
-	t.waiting, t.st.Deadline = "", time.Time{}
-	t.setStatus(agent.StatusRunning)
-	return nil
-}
-
-func (t *turn) setStatus(s agent.Status) {
-	t.status = s
-	t.must(workflow.UpsertTypedSearchAttributes(t.root, statusKey.ValueSet(string(s))))
-	t.show()
-}
-
 func (t *turn) result() agent.TurnResult {
-	return agent.TurnResult{
+	res := agent.TurnResult{
 		Status: t.status, Head: t.st.Head, Effects: t.st.Ledger.Unresolved(), Reason: t.st.Reason,
 		Usage: t.st.Usage, Steps: t.st.Step, Store: t.st.Store, Serial: t.st.Serial,
+	}
+	if t.change >= authority {
+		res.Spent, res.Granted = t.spent(), t.granted()
+	}
+	if t.in.Undo != nil {
+		res.Effects = t.undoneEffects()
+	}
+	return res
+}
+
+// undoneEffects are those of an earlier turn that this one compensated, or could not, and its own unresolved ones.
+func (t *turn) undoneEffects() []agent.Effect {
+	var out []agent.Effect
+	for _, e := range t.st.Ledger.All() {
+		if e.Undoes == "" || effect.Unresolved(e) {
+			out = append(out, e)
+		}
+	}
+	return out
+}
+
+func (t *turn) approvals() agent.ApprovalsView {
+	r := t.st.Requests
+	return agent.ApprovalsView{Scope: t.in.Scope, Turn: t.in.Turn, Approvals: r.All(), Refused: r.Refused, More: r.More}
+}
+
+func (t *turn) effectsView() agent.EffectsView {
+	return agent.EffectsView{
+		Scope: t.in.Scope, Turn: t.in.Turn, Effects: t.st.Ledger.All(), Folded: t.st.Ledger.Folded(),
+		Refused: t.st.RefusedSettlements, More: t.st.MoreSettlements,
 	}
 }
 
 func (t *turn) view() agent.TurnView {
 	return agent.TurnView{
 		Session: t.in.Session, Turn: t.in.Turn, Agent: t.in.Agent, Status: t.status, Step: t.st.Step,
-		Waiting: t.waiting, Head: t.st.Head, Usage: t.st.Usage, Reason: t.st.Reason, Ledger: t.st.Ledger.All(),
+		Waiting: t.waitsFor(), Approvals: t.st.Requests.Pending(), Spent: t.spent(), Head: t.st.Head, Usage: t.st.Usage, Reason: t.st.Reason, Ledger: t.st.Ledger.All(),
 		Folded:  t.st.Ledger.Folded(),
 		Entries: t.st.Entries, Steering: t.st.Steering, Definition: t.st.Open.Definition,
 		Store: t.st.Store, Serial: t.st.Serial, Deadline: t.st.Deadline,

@@ -291,9 +291,9 @@ func TestUsedUpLimitsWaitForAPerson(t *testing.T) {
 		steps  int
 	}{
 		"extended":        {&agent.Extend{Steps: 5}, agent.StatusDone, 3},
-		"not at all":      {nil, agent.StatusFailed, 1},
-		"not by a minus":  {&agent.Extend{Steps: -5}, agent.StatusFailed, 1},
-		"but not enough ": {&agent.Extend{Steps: 1}, agent.StatusFailed, 2},
+		"not at all":      {nil, agent.StatusBudget, 1},
+		"not by a minus":  {&agent.Extend{Steps: -5}, agent.StatusBudget, 1},
+		"but not enough ": {&agent.Extend{Steps: 1}, agent.StatusBudget, 2},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -316,7 +316,7 @@ func TestUsedUpLimitsWaitForAPerson(t *testing.T) {
 			if res.Status != test.want || res.Steps != test.steps {
 				t.Errorf("result %+v", res)
 			}
-			if test.want == agent.StatusFailed && res.Reason.Type != agent.ErrLimit {
+			if test.want == agent.StatusBudget && res.Reason.Type != agent.ErrBudget {
 				t.Errorf("reason %+v", res.Reason)
 			}
 		})

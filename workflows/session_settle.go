@@ -1,0 +1,80 @@
+package workflows
+
+import (
+	"go.temporal.io/sdk/workflow"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
+	"github.com/holdfast-run/holdfast/effect"
+)
+
+// checkSettlement is the cheap half of looking into a word on an effect that a turn left behind.
+func (s *session) checkSettlement(payload []byte) (agent.Settlement, bool) {
+	x, err := approval.ParseSettlement(payload)
+	why := ""
+	switch e, ok := s.unresolved(x.Key); {
+	case err != nil:
+		why = err.Error()
+	case !ok:
+		why = "no effect of that key is unresolved in this session"
+	case len(s.st.Settlements) >= maxInbox:
+		why = "too many settlements wait to be looked into; send it again in a moment"
+	default:
+		why = unsettleable(e, x)
+	}
+	if why != "" {
+		s.refuseSettlement(x, why)
+	}
+	return x, why == ""
+}
+
+func (s *session) refuseSettlement(x agent.Settlement, why string) {
+	if x.Outcome != "" || x.Key == "" {
+		s.refuse(refusalOf(s.root, x.Key, string(x.Outcome), x.Approver, x.Ref, why))
+	}
+}
+
+// settle looks into a word on an effect that a turn left behind.
+func (s *session) settle(ctx workflow.Context, l letter[agent.Settlement]) {
+	x := l.Body
+	e, ok := s.unresolved(x.Key)
+	if !ok {
+		s.refuseSettlement(x, "it was settled before")
+		return
+	}
+	res, err := settlement(ctx, agent.SettleInput{
+		Scope: s.scope, Effect: e, Settlement: x, Run: l.Run, Store: s.st.Store, Serial: s.st.Serial,
+	})
+	switch {
+	case err != nil:
+		s.refuseSettlement(x, "it could not be looked into: "+reasonOf(err).Message)
+	case res.Why != "":
+		s.refuseSettlement(x, res.Why)
+	default:
+		s.settled(e, x, res)
+	}
+	s.publish()
+}
+
+// settled enters the outcome of an effect that a turn left behind. The turn's own end stands as it was.
+func (s *session) settled(e agent.Effect, x agent.Settlement, res agent.SettleResult) {
+	var l effect.Ledger
+	for _, have := range s.st.Unresolved {
+		if err := l.Add(have); err != nil {
+			s.refuseSettlement(x, err.Error())
+			return
+		}
+	}
+	if err := l.Settle(e.Key, res.Result, workflow.Now(s.root), res.By); err != nil {
+		s.refuseSettlement(x, err.Error())
+		return
+	}
+	if e.State == agent.StateUncertain && e.Undoes != "" {
+		undone(&l, e.Undoes, res, workflow.Now(s.root))
+	}
+	s.st.Serial = max(s.st.Serial, res.Serial)
+	s.take(l.All())
+	if x.Outcome != "" && e.Conflict != "" {
+		s.drop(e.Key) // a person has looked at the contradiction
+	}
+}
