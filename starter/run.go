@@ -1,13 +1,17 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"time"
 
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
 )
 
 // messageFlags are what run, start and send have in common.
@@ -16,6 +20,7 @@ type messageFlags struct {
 	messageID string
 	from      string
 	queue     string
+	sign, as  string
 }
 
 func (m *messageFlags) add(cmd *cobra.Command) {
@@ -23,10 +28,16 @@ func (m *messageFlags) add(cmd *cobra.Command) {
 	f.StringVar(&m.file, "file", "", "read the message from a `file`, - is stdin")
 	f.StringVar(&m.messageID, "message-id", "", "makes sending idempotent: the same `id` again sends nothing twice")
 	f.StringVar(&m.from, "from", claimed(), "who sends it; recorded, not verified")
+	f.StringVar(&m.sign, "sign", "", "prove who sends it: sign with the SSH `key` in this file; a .pub file, or the word agent, uses the ssh-agent")
+	f.StringVar(&m.as, "as", "", "with --sign: in whose `name`, as policy knows it (default: --from, HOLDFAST_APPROVER, the user)")
+	_ = cmd.MarkFlagFilename("sign")
 	f.StringVar(&m.queue, "task-queue", "", "task queue of the workers (default: the configuration's, or \"holdfast\")")
 }
 
 func (m *messageFlags) message(a *App, args []string) (agent.Message, error) {
+	if m.as != "" && m.sign == "" {
+		return agent.Message{}, usageError("--as without --sign: a name that nothing proves is --from")
+	}
 	text, err := a.readMessage(args, m.file)
 	if err != nil {
 		return agent.Message{}, err
@@ -36,6 +47,23 @@ func (m *messageFlags) message(a *App, args []string) (agent.Message, error) {
 		id = newMessageID()
 	}
 	return agent.Message{ID: id, Text: text, From: m.from}, checkMessageID(id)
+}
+
+// prove signs the message, if that was asked for. The session is part of what is signed, so that a message is
+// good for one session only.
+func (m *messageFlags) prove(ctx context.Context, session string, msg *agent.Message) error {
+	if m.sign == "" {
+		return nil
+	}
+	given := ""
+	if m.from != claimed() {
+		given = m.from
+	}
+	msg.From = cmp.Or(m.as, given, os.Getenv("HOLDFAST_APPROVER"), m.from)
+	msg.Time = time.Now().UTC().Truncate(time.Second)
+	var err error
+	msg.Signature, err = signWith(ctx, m.sign, approval.MessageBytes(session, *msg))
+	return err
 }
 
 type runOptions struct {
@@ -54,6 +82,7 @@ func newRun(a *App) *cobra.Command {
 stderr. The session stays open for further messages. Interrupting this command changes nothing for the turn.`,
 		Example: `  holdfast run support "refund order 42"
   holdfast run support --file letter.txt -o json
+  holdfast run support "refund order 42" --sign ~/.ssh/id_ed25519 --as alice
   git diff | holdfast run reviewer --message-id review-$(git rev-parse HEAD)`,
 		Args: cobra.RangeArgs(1, 2),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -72,7 +101,7 @@ stderr. The session stays open for further messages. Interrupting this command c
 }
 
 func (o *runOptions) run(ctx context.Context, args []string) error {
-	s, err := o.submission(args)
+	s, err := o.submission(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -91,7 +120,7 @@ func (o *runOptions) run(ctx context.Context, args []string) error {
 	return err
 }
 
-func (o *runOptions) submission(args []string) (submission, error) {
+func (o *runOptions) submission(ctx context.Context, args []string) (submission, error) {
 	m, err := o.message(o.app, args)
 	if err != nil {
 		return submission{}, err
@@ -103,5 +132,8 @@ func (o *runOptions) submission(args []string) (submission, error) {
 	case s.session == "":
 		s.session = newSessionID(o.agent)
 	}
-	return s, checkSessionID(s.session)
+	if err := checkSessionID(s.session); err != nil {
+		return s, err
+	}
+	return s, o.prove(ctx, s.session, &s.message)
 }

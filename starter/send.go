@@ -46,6 +46,9 @@ func (o *sendOptions) run(ctx context.Context, args []string) error {
 		return err
 	}
 	m.Now = o.now
+	if err := o.prove(ctx, o.session, &m); err != nil {
+		return err
+	}
 	c, err := o.app.connect(ctx)
 	if err != nil {
 		return err

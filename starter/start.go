@@ -53,7 +53,7 @@ func (o *startOptions) run(ctx context.Context, args []string) error {
 	if len(args) == 0 && o.file == "" {
 		return o.startOnly(ctx, r)
 	}
-	s, err := r.submission(args)
+	s, err := r.submission(ctx, args)
 	if err != nil {
 		return err
 	}
@@ -90,8 +90,11 @@ func (o *startOptions) run(ctx context.Context, args []string) error {
 }
 
 func (o *startOptions) startOnly(ctx context.Context, r *runOptions) error {
-	if o.messageID != "" {
+	switch {
+	case o.messageID != "":
 		return usageError("--message-id without a message")
+	case o.sign != "" || o.as != "":
+		return usageError("--sign without a message: only a message is signed")
 	}
 	s := submission{session: o.session, agent: o.agent, tenant: o.tenant, queue: o.app.queue(o.queue)}
 	if s.session == "" {
