@@ -107,7 +107,9 @@ func (d *desk) decide(call agent.Call, n int) agent.Call {
 		return refuse(call, err.Error())
 	}
 	call.Summary = d.snap.summary(call.Tool, call.Args)
-	call.Verdict, call.Terms = d.snap.word(d.def, spec, call.Args, d.scope, place, d.senders)
+	var terms *agent.Terms
+	call.Verdict, terms = d.snap.Policy.Decide(d.request(spec, call.Args, place))
+	call.Terms = versioned(terms, spec)
 	if call.Verdict.Decision != agent.DecisionAllow && call.Verdict.Decision != agent.DecisionAsk {
 		return refuse(call, fmt.Sprintf("not allowed (%s); %s", call.Verdict.Rule, d.listed()))
 	}

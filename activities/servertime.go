@@ -64,7 +64,7 @@ func taken[T any](
 }
 
 // search reads a run's history from its end, and those of the runs that it continues, for the signal that matches.
-// It returns the zero time if there is none.
+// It returns the zero time if there is none. A run that the workflow does not have is its latest.
 func (a *Activities) search(ctx context.Context, in signalPlace, match func(payload []byte) bool) (time.Time, error) {
 	req := &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
 		Namespace:       activity.GetInfo(ctx).Namespace,
@@ -73,6 +73,11 @@ func (a *Activities) search(ctx context.Context, in signalPlace, match func(payl
 	}
 	for seen := 0; seen < mostEvents; {
 		res, err := a.Client.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, req)
+		var gone *serviceerror.NotFound
+		if errors.As(err, &gone) && seen == 0 && req.Execution.GetRunId() != "" {
+			req.Execution.RunId = "" // the run is gone, or another workflow's: the latest continues it
+			continue
+		}
 		if err != nil {
 			return time.Time{}, err
 		}

@@ -71,7 +71,7 @@ func (a *Activities) settleByPerson(ctx context.Context, s *Snapshot, in agent.S
 		return agent.SettleResult{Why: s.say("%s", err.Error())}, nil
 	}
 	res, err := a.keepWord(ctx, s, in, a.settled(s, in, by, at))
-	return agent.SettleResult{Result: res}, err
+	return agent.SettleResult{Result: res, By: by}, err
 }
 
 // unfit says what is wrong with a person's settlement in itself.

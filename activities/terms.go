@@ -16,15 +16,23 @@ import (
 // observeFor bounds how long the target of an action may take to be looked at before a person is asked.
 const observeFor = 10 * time.Second
 
-// word returns what policy says today about an action, and what an approval of it takes when it says ask. Nothing
-// has been observed yet.
-func (s *Snapshot) word(
-	def agent.Definition, spec tool.Spec, args string, scope agent.Scope, p agent.Place, senders []agent.Actor,
-) (agent.Verdict, *agent.Terms) {
-	return s.Policy.Decide(policy.Request{
-		Agent: def, Tool: spec.Name, Class: spec.Class, Risk: spec.Risk, Args: args,
-		Resource: resource(spec.Resource, args), Scope: scope, Place: p, Senders: senders,
-	})
+// request is what policy gets to decide on.
+func (d *desk) request(spec tool.Spec, args string, p agent.Place) policy.Request {
+	return policy.Request{
+		Agent: d.def, Tool: spec.Name, Class: spec.Class, Risk: spec.Risk, Args: args,
+		Resource: resource(spec.Resource, args), Scope: d.scope, Place: p, Senders: d.senders,
+	}
+}
+
+// versioned returns terms that say by which declaration of the tool the action's digest was taken. Policy's own stay
+// as they are.
+func versioned(t *agent.Terms, spec tool.Spec) *agent.Terms {
+	if t == nil {
+		return nil
+	}
+	out := *t
+	out.Version = spec.Version
+	return &out
 }
 
 // listing returns def with a tool among those that it lists: a compensating tool is named by the declaration of the
