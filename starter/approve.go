@@ -150,7 +150,7 @@ func (o *decideOptions) check() error {
 }
 
 // maxReason bounds a decision's reason in bytes.
-const maxReason = 2 << 10
+const maxReason = 1 << 10
 
 // edited returns the arguments as the approver wants them, canonical, or "". They go through history, so they
 // have a bound that the model's have not.

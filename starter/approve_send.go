@@ -26,7 +26,7 @@ type decisionWord struct {
 	Outcome   agent.Outcome `json:"outcome,omitempty"`
 	Approvals int           `json:"approvals,omitempty"`
 	Quorum    int           `json:"quorum,omitempty"`
-	// Successor is the request, or the action, that took this one's place when the arguments were edited.
+	// Successor is the request that took this one's place when the arguments were edited; then those are its.
 	Successor string `json:"successor,omitempty"`
 }
 
@@ -115,13 +115,11 @@ func (w *decisionWord) hear(v agent.ApprovalsView) bool {
 		if i < 0 {
 			continue
 		}
-		if a.ID != w.ID { // an edited request's successor has the decision too
+		if a.ID != w.ID { // its arguments were edited: the decision is the first approval of another action
 			w.Successor = a.ID
 		}
-		if a.ID == w.ID || w.Result != wordAccepted {
-			w.Outcome, w.Approvals, w.Quorum = a.Outcome, approvals(&a), max(a.Terms.Quorum, 1)
-		}
 		w.Result, w.Claimed = wordAccepted, a.Decisions[i].Claimed
+		w.Outcome, w.Approvals, w.Quorum = a.Outcome, approvals(&a), max(a.Terms.Quorum, 1)
 	}
 	return w.Result != wordUnanswered
 }
@@ -180,12 +178,12 @@ func (w *decisionWord) text() string {
 		return "declined by " + by + "; the model is told"
 	case w.Decision == agent.ChoiceCancel:
 		return "withdrawn by " + by
-	case w.Successor != "":
-		return fmt.Sprintf("approved by %s with other arguments, as %s", by, line(w.Successor, agent.MaxKey))
-	case w.Outcome == agent.OutcomeSuperseded:
-		return "approved by " + by + " with other arguments; see the turn for what became of them"
-	case w.Outcome == agent.OutcomePending:
-		return fmt.Sprintf("approved by %s, %d of %d; %s needed", by, w.Approvals, w.Quorum, more(w.Quorum-w.Approvals))
+	}
+	if w.Successor != "" {
+		by += " with other arguments, as " + line(w.Successor, agent.MaxKey)
+	}
+	if w.Outcome == agent.OutcomePending {
+		return fmt.Sprintf("approved by %s: %d of %d; %s needed", by, w.Approvals, w.Quorum, more(w.Quorum-w.Approvals))
 	}
 	return "approved by " + by + "; the action goes ahead if policy still allows it"
 }

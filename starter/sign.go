@@ -3,23 +3,16 @@ package starter
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"io"
-	"net"
 	"os"
 	"time"
 
 	"github.com/spf13/cobra"
-	"golang.org/x/crypto/ssh"
-	sshagent "golang.org/x/crypto/ssh/agent"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval/signature"
 )
-
-// keyAgent, as a key, is whichever one the ssh-agent has.
-const keyAgent = "agent"
 
 // signFlags are what all commands have that say something in a person's name: who it is, and by what key or
 // signature that is proved.
@@ -52,6 +45,9 @@ func (s *signFlags) check() error {
 		return usageError("--signature without --time: the time is part of what was signed; --print said it")
 	case s.signedAt != "" && s.signatureFile == "" && !s.print:
 		return usageError("--time without --print or --signature: what is signed here has the present time")
+	}
+	if name := s.approver(); name == "" || len(name) > agent.MaxID {
+		return usageError("the approver's name has %d bytes: want 1 to %d; say who you are with --as", len(name), agent.MaxID)
 	}
 	_, err := s.moment()
 	return err
@@ -108,40 +104,11 @@ func readSignature(file string) (string, error) {
 	return string(b), nil
 }
 
-// signWith signs with a key file's key or the ssh-agent's.
+// signWith signs with the key of a file, or the ssh-agent's.
 func signWith(ctx context.Context, key string, b []byte) (string, error) {
-	if key != keyAgent {
-		signer, err := signature.Signer(key, func(path string) ([]byte, error) { return askPassphrase(ctx, path) })
-		if err != nil {
-			return "", withHint(fmt.Errorf("key %q: %w", key, err), "want the file of a private key; or its .pub file, or the word agent, to use the ssh-agent")
-		}
-		return signature.Sign(signer, b)
-	}
-	socket := os.Getenv("SSH_AUTH_SOCK")
-	if socket == "" {
-		return "", withHint(errors.New("no ssh-agent: SSH_AUTH_SOCK is not set"), "start one (eval $(ssh-agent); ssh-add), or name a key's file with --key")
-	}
-	conn, err := (&net.Dialer{}).DialContext(ctx, "unix", socket)
+	signer, err := signature.Signer(key, func(path string) ([]byte, error) { return askPassphrase(ctx, path) })
 	if err != nil {
-		return "", fmt.Errorf("the ssh-agent: %w", err)
-	}
-	defer func() { _ = conn.Close() }()
-	signer, err := onlySigner(sshagent.NewClient(conn))
-	if err != nil {
-		return "", err
+		return "", withHint(err, "a key is the file of an SSH private key; or its .pub file, or the word agent, to use the ssh-agent")
 	}
 	return signature.Sign(signer, b)
-}
-
-func onlySigner(a sshagent.Agent) (ssh.Signer, error) {
-	signers, err := a.Signers()
-	switch {
-	case err != nil:
-		return nil, fmt.Errorf("the ssh-agent: %w", err)
-	case len(signers) == 0:
-		return nil, withHint(errors.New("the ssh-agent has no key"), "give it one: ssh-add FILE")
-	case len(signers) > 1:
-		return nil, withHint(fmt.Errorf("the ssh-agent has %d keys", len(signers)), "say which with the file of its public key: --key FILE.pub")
-	}
-	return signers[0], nil
 }

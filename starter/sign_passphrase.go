@@ -18,8 +18,7 @@ const maxPassphrase = 1024
 func askPassphrase(ctx context.Context, path string) (secret []byte, err error) {
 	tty, err := os.OpenFile("/dev/tty", os.O_RDWR, 0)
 	if err != nil {
-		return nil, withHint(errors.New("it has a passphrase and there is no terminal to ask for it"),
-			"give the key to the ssh-agent (ssh-add %s) and use --key %s.pub", path, path)
+		return nil, errors.New("there is no terminal to ask for it; give the key to the ssh-agent with ssh-add and use its .pub file")
 	}
 	defer func() { _ = tty.Close() }()
 	restore, err := silence(int(tty.Fd()))
