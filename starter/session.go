@@ -21,6 +21,7 @@ type sessionLog struct {
 	next    string
 	ended   string // how the session ended, for a person
 	turns   []startedTurn
+	undos   []address // late compensations that it started
 }
 
 // A startedTurn is a turn that the session started, as its history has it.
@@ -62,7 +63,7 @@ func (s *sessionLog) read(ev *historypb.HistoryEvent) []event {
 		}
 		return []event{{Type: evMessage, Note: m.ID, Text: fmt.Sprintf("message%s: %q", by(m.From), line(m.Text, lineLimit))}}
 	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
-		s.started(ev)
+		s.childStarted(ev)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		s.next = ev.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	default:
@@ -71,8 +72,21 @@ func (s *sessionLog) read(ev *historypb.HistoryEvent) []event {
 	return nil
 }
 
-func (s *sessionLog) started(ev *historypb.HistoryEvent) {
+// started returns the turns and the late compensations that this run started, in order.
+func (s *sessionLog) started() []address {
+	out := make([]address, 0, len(s.turns)+len(s.undos))
+	for _, t := range s.turns {
+		out = append(out, address{session: s.session, turn: t.n})
+	}
+	return append(out, s.undos...)
+}
+
+func (s *sessionLog) childStarted(ev *historypb.HistoryEvent) {
 	a := ev.GetStartChildWorkflowExecutionInitiatedEventAttributes()
+	if session, turn, m, ok := agent.ParseUndoID(a.GetWorkflowId()); ok && session == s.session {
+		s.undos = append(s.undos, address{session, turn, m})
+		return
+	}
 	session, n, ok := agent.ParseTurnID(a.GetWorkflowId())
 	if !ok || session != s.session {
 		return

@@ -140,12 +140,17 @@ func (o *showOptions) askTurn(ctx context.Context, c *conn, s *shownTurn) {
 
 // turnLog reads all runs of a turn as far as they are there.
 func (c *conn) turnLog(ctx context.Context, session string, n int) (*turnLog, error) {
-	id := agent.TurnID(session, n)
+	return c.workflowLog(ctx, address{session: session, turn: n})
+}
+
+// workflowLog does the same for a turn or a late compensation.
+func (c *conn) workflowLog(ctx context.Context, at address) (*turnLog, error) {
+	id := at.workflow()
 	run, err := c.firstRun(ctx, id)
 	if err != nil {
 		return nil, err
 	}
-	log := newTurnLog(decoder{c.payloads}, n)
+	log := newTurnLog(decoder{c.payloads}, at.turn)
 	for {
 		err := c.read(ctx, reading{workflow: id, run: run, each: func(ev *historypb.HistoryEvent) error {
 			log.add(ev)

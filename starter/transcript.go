@@ -4,9 +4,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"os"
-	"path/filepath"
 	"unicode/utf8"
 
 	"github.com/spf13/cobra"
@@ -14,7 +11,6 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/transcript"
-	"github.com/holdfast-run/holdfast/worker"
 )
 
 type transcriptOptions struct {
@@ -135,26 +131,14 @@ func (t *turnLog) store() string {
 	return ""
 }
 
-// open opens the store to read it: one that is not there is not made.
+// open opens the store to read it.
 func (o *transcriptOptions) open(ctx context.Context) (*store.Store, error) {
-	cfg := store.Config{URL: o.store}
-	if o.store == "" {
-		c, err := worker.LoadStore(o.app.config)
-		if err != nil {
-			return nil, withHint(err, "the transcript is in the workers' store: name it with --store, or their configuration with --config")
-		}
-		cfg = store.Config{URL: c.Store.URL, Seal: []byte(c.Store.Seal.Reveal())}
+	s, err := o.app.openStore(ctx, o.store)
+	var hinted *hintError
+	if err != nil && o.store == "" && !errors.As(err, &hinted) {
+		err = withHint(err, "the transcript is in the workers' store: name it with --store, or their configuration with --config")
 	}
-	if u, err := url.Parse(cfg.URL); err == nil && u.Scheme == "file" {
-		dir := u.Path
-		if u.Host == "." {
-			dir = filepath.Join(".", u.Path)
-		}
-		if _, err := os.Stat(dir); errors.Is(err, os.ErrNotExist) {
-			return nil, withHint(fmt.Errorf("there is no store at %s", dir), "name the workers' store with --store, or their configuration with --config")
-		}
-	}
-	return store.Open(ctx, cfg)
+	return s, err
 }
 
 // said is one entry as -o json prints it.

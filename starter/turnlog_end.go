@@ -188,8 +188,13 @@ func (t *turnLog) closed(ev *historypb.HistoryEvent) ([]event, bool) {
 		t.next = a.GetNewExecutionRunId()
 		f := t.failure(a.GetFailure())
 		status := agent.StatusFailed
-		if f.kind == agent.ErrCancelled {
+		switch {
+		case f.result != nil && f.result.Status != agent.StatusDone:
+			status = f.result.Status
+		case f.kind == agent.ErrCancelled:
 			status = agent.StatusCancelled
+		case f.kind == agent.ErrBudget:
+			status = agent.StatusBudget
 		}
 		return t.end(status, f.result, &agent.Reason{Type: f.kind, Message: f.message}), true
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
