@@ -15,7 +15,8 @@ const (
 	MaxNote    = 500  // bytes of a note or conflict; longer ones are cut
 )
 
-// A Ledger holds the effects of one run in the order in which they were asked for. The zero value is
+// A Ledger holds the effects of one run in the order in which they were entered: those of a step that need a person
+// before those that do not. The zero value is
 // empty and ready. It is carried by continue-as-new as JSON. Open effects are kept whole, and so are
 // those with a conflict, which must stay in sight; of the other settled ones the latest [MaxSettled]
 // are, and [Ledger.Folded] counts the rest. It is not safe for concurrent use.
@@ -104,7 +105,7 @@ func (l *Ledger) Get(key string) (agent.Effect, bool) {
 	return l.effects[i], true
 }
 
-// All returns a copy of the effects in the order asked for, without the folded ones.
+// All returns a copy of the effects in the order of entry, without the folded ones.
 func (l *Ledger) All() []agent.Effect { return append([]agent.Effect(nil), l.effects...) }
 
 // Unresolved returns the effects that somebody has to look at: see [Unresolved].

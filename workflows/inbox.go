@@ -31,6 +31,8 @@ type inbox[T any] struct {
 // open starts to take signals of that name. Payloads are taken as they are: the SDK would pass over one that it
 // cannot decode with no more than a line in the log.
 func (b *inbox[T]) open(ctx workflow.Context, name string) {
+	// What has been said is looked into also when the run is cancelled; it ends when that is done.
+	ctx, _ = workflow.NewDisconnectedContext(ctx)
 	listen(ctx, name, func(ctx workflow.Context, raw converter.RawValue) { b.put(ctx, raw) })
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for {

@@ -121,7 +121,7 @@ func (t *turn) onCancel(c agent.Cancel) {
 			t.st.CancelledBy += ": " + c.Reason
 		}
 	}
-	if t.sending != "" {
+	if t.sending != "" && t.change >= authority {
 		t.must(t.st.Ledger.Amend(t.sending, func(e *agent.Effect) { e.Cancel = agent.CancelAsked }))
 	}
 	t.cancel()

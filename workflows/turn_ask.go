@@ -42,6 +42,8 @@ func (t *turn) ask(j job, n int, why string) error {
 // afterwards: whatever came before the timer in history has its turn first.
 func (t *turn) expire(r agent.ApprovalRequest) {
 	workflow.Go(t.root, func(ctx workflow.Context) {
+		// Compensations wait for people when the turn has been cancelled.
+		ctx, _ = workflow.NewDisconnectedContext(ctx)
 		timerCtx, stop := workflow.WithCancel(ctx)
 		defer stop()
 		left := max(r.ExpiresAt.Sub(workflow.Now(ctx)), 0)

@@ -101,7 +101,11 @@ func (t *turn) awaitMore(left func() string) *end {
 	}
 	t.waiting = fmt.Sprintf("more than %s: run holdfast extend %s%s, or send the signal extend", used, t.in.Session, t.extensions())
 	t.beginWait()
-	expired, renew := t.awaitExtend(func() bool { return left() == "" })
+	timerCtx, stop := workflow.WithCancel(t.root)
+	defer stop()
+	timer := workflow.NewTimerWithOptions(timerCtx, max(t.st.Deadline.Sub(workflow.Now(t.root)), 0),
+		workflow.TimerOptions{Summary: "wait for extend"})
+	expired, renew := t.awaitExtend(timer, func() bool { return left() == "" })
 	switch {
 	case renew:
 		return &end{renew: true}
@@ -131,12 +135,9 @@ func (t *turn) exhaustedEnd(used string) *end {
 	return &end{status: agent.StatusBudget, reason: &r}
 }
 
-// awaitExtend receives what is granted until enough says so or the deadline has passed. Renew says that the run is
-// to be continued as new first.
-func (t *turn) awaitExtend(enough func() bool) (expired, renew bool) {
-	timerCtx, stop := workflow.WithCancel(t.root)
-	defer stop()
-	left := max(t.st.Deadline.Sub(workflow.Now(t.root)), 0)
+// awaitExtend receives what is granted until enough says so or the timer has fired. Renew says that the run is to be
+// continued as new first.
+func (t *turn) awaitExtend(timer workflow.Future, enough func() bool) (expired, renew bool) {
 	sel := workflow.NewSelector(t.root)
 	// What arrives is received here: while the turn waits, nothing calls drain.
 	extend := workflow.GetSignalChannel(t.root, agent.SignalExtend)
@@ -147,8 +148,7 @@ func (t *turn) awaitExtend(enough func() bool) (expired, renew bool) {
 		}
 	})
 	sel.AddReceive(t.ctx.Done(), func(workflow.ReceiveChannel, bool) {})
-	sel.AddFuture(workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: "wait for extend"}),
-		func(workflow.Future) { expired = true })
+	sel.AddFuture(timer, func(workflow.Future) { expired = true })
 	for t.ctx.Err() == nil && !expired && !enough() {
 		sel.Select(t.root)
 		if workflow.GetInfo(t.root).GetContinueAsNewSuggested() && !enough() && !expired && t.ctx.Err() == nil {

@@ -123,12 +123,17 @@ func (t *turn) askAgain(j job, res agent.ToolResult) bool {
 // dispatch sends an effect and enters what came of it. It has no error: whatever happens has a place in the ledger.
 func (t *turn) dispatch(ctx workflow.Context, j job, grant *agent.Grant) agent.ToolResult {
 	key := t.key(j)
-	t.st.Spent.Effects++
+	if t.change >= authority {
+		t.st.Spent.Effects++
+	}
 	t.sending = key
 	res, err := t.send(ctx, j, grant)
 	t.sending = ""
 	e, _ := t.st.Ledger.Get(key)
 	if err != nil {
+		if t.change < authority {
+			e.State = agent.StateRequested // as those runs put it
+		}
 		res = t.reconcile(e, err)
 	}
 	if ctx.Err() != nil && t.change >= authority {

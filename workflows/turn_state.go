@@ -95,7 +95,9 @@ func (t *turn) renews() bool {
 func (t *turn) continueAsNew() error {
 	if t.change >= authority {
 		// What is being looked into is looked into here; what came after it goes with the state.
-		if err := workflow.Await(t.root, func() bool { return !t.decisions.busy && !t.settlements.busy }); err != nil {
+		ctx, cancel := workflow.NewDisconnectedContext(t.root)
+		defer cancel()
+		if err := workflow.Await(ctx, func() bool { return !t.decisions.busy && !t.settlements.busy }); err != nil {
 			return err
 		}
 	}
