@@ -19,30 +19,24 @@ const maxSendBy = 30 * time.Second
 // effect runs an action that may change the world. Whoever creates the dispatch record owns the first
 // send; whoever finds one must first find out what became of its owner.
 func (r *toolRun) effect() (agent.ToolResult, error) {
-	if err := r.ctx.Err(); err != nil {
-		return agent.ToolResult{}, err
-	}
-	if res, err := r.discarded(); res != nil || err != nil {
-		return value(res), err
+	switch {
+	case r.ctx.Err() != nil:
+		return agent.ToolResult{}, r.ctx.Err()
+	case r.stopping():
+		return agent.ToolResult{}, errStopping
+	case late(maxSendBy, r.admitted, r.admitted.Round(0)):
+		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, 0, "tool %q: the attempt was held up after its admission", r.in.Tool)
 	}
 	if err := failpoint.AtErr(failpoint.ToolBeforeDispatch); err != nil {
 		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, 0, "%v", err)
 	}
 	r.phase("recording the dispatch")
-	d := claimOf(r.key, r.attempt, r.spec.Class, r.in.Action)
 	began := time.Now()
-	d.At = r.clock()
-	d.Verdict, d.SendBy, d.Revoked = r.verdict, d.At.Add(r.span()), false
-	d.Tool = r.in.Tool
-	var err error
-	if d.Intent, err = intent(r.spec, r.in.Args); err != nil {
+	d, err := r.whole(r.sending(0))
+	if err != nil {
 		return agent.ToolResult{}, r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
 	}
-	standing, err := persist(r.ctx, func(ctx context.Context) (store.Dispatch, error) {
-		// Trying again with the same token finds out whether a create that failed had succeeded.
-		_, standing, err := r.space.CreateDispatch(ctx, d)
-		return standing, err
-	})
+	standing, err := r.take(d)
 	switch {
 	case unreadable(err):
 		return r.findOut(store.Dispatch{}, err)
@@ -54,6 +48,21 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	return r.first(d, began)
 }
 
+// sending returns the record of this attempt that it is about to send, at a place: see again.
+func (r *toolRun) sending(place int) store.Dispatch {
+	d := claimOf(r.placeKey(place), r.attempt, r.spec.Class, r.in.Action)
+	d.At = r.clock()
+	d.Verdict, d.SendBy, d.Revoked = r.verdict, d.At.Add(r.span()), false
+	return d
+}
+
+// whole adds what whoever has nothing left of the turn but this record needs.
+func (r *toolRun) whole(d store.Dispatch) (_ store.Dispatch, err error) {
+	d.Tool, d.Args, d.Undoes, d.Grant = r.in.Tool, r.in.Args, r.in.Undoes, r.in.Grant
+	d.Intent, err = intent(r.spec, r.in.Args)
+	return d, err
+}
+
 // claimOf returns a dispatch record of this attempt that claims the key and sends nothing.
 func claimOf(key string, attempt int, class agent.Class, action agent.Digest) store.Dispatch {
 	return store.Dispatch{
@@ -61,18 +70,15 @@ func claimOf(key string, attempt int, class agent.Class, action agent.Digest) st
 	}
 }
 
-// first sends an action that nobody has sent before. While nothing has left, it may try again itself: the
-// record is its own. began is the moment of d.At by this machine's clocks.
+// first sends an action that nobody has sent before, or that did nothing when it was. While nothing has left, it
+// may try again itself: the record is its own. began is the moment of d.At by this machine's clocks.
 func (r *toolRun) first(d store.Dispatch, began time.Time) (agent.ToolResult, error) {
 	if err := failpoint.AtErr(failpoint.ToolAfterDispatch); err != nil {
 		return r.conclude(d, tool.Result{}, tool.Ambiguous(err))
 	}
 	for try := 1; ; try++ {
-		switch {
-		case r.ctx.Err() != nil:
-			return r.unsent(d, errors.New("the attempt was cancelled before it could send"))
-		case late(r.span(), began, began.Round(0)):
-			return r.unsent(d, errors.New("the attempt was held up before it could send"))
+		if err := r.held(began); err != nil {
+			return r.unsent(d, err)
 		}
 		out, err := r.send()
 		if err == nil || tool.Meaning(err) != tool.OutcomeNotSent {
@@ -82,8 +88,21 @@ func (r *toolRun) first(d store.Dispatch, began time.Time) (agent.ToolResult, er
 		if r.spec.Class == agent.ClassIdempotent || try >= dialTries || time.Since(began)+wait > r.span() {
 			return r.unsent(d, err)
 		}
-		_ = sleep(r.ctx, wait) // its end is looked at before the next send
+		_ = r.rest(wait) // its end is looked at before the next send
 	}
+}
+
+// held says why an attempt that has recorded its dispatch must not send any more, nil if it may.
+func (r *toolRun) held(began time.Time) error {
+	switch {
+	case r.stopping():
+		return errStopping
+	case r.ctx.Err() != nil:
+		return errors.New("the attempt was cancelled before it could send")
+	case late(r.span(), began, began.Round(0)):
+		return errors.New("the attempt was held up before it could send")
+	}
+	return nil
 }
 
 // span is how long after its dispatch record the attempt may still send.
@@ -99,7 +118,10 @@ func late(span time.Duration, monotonic, wall time.Time) bool {
 // so its outcome is waited for, at most for the tool's timeout.
 func (r *toolRun) send() (tool.Result, error) {
 	r.phase("running")
-	return r.do(context.WithoutCancel(r.ctx))
+	answer := r.heed()
+	out, err := r.do(context.WithoutCancel(r.ctx))
+	r.stopped = answer()
+	return out, err
 }
 
 // conclude turns what the tool said into the action's outcome.
@@ -116,11 +138,18 @@ func (r *toolRun) conclude(d store.Dispatch, out tool.Result, err error) (agent.
 	case tool.Meaning(err) == tool.OutcomeNotSent:
 		return r.unsent(d, err)
 	}
-	if !r.repeatable(d) || r.progress().Troubles >= sendTries-1 {
-		return r.uncertain(d, err.Error()), nil
+	if r.repeatable(d) && r.progress().Troubles < sendTries-1 {
+		p := r.trouble()
+		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, pause(tool.RetryAfter(err), p.Troubles), "tool %q: %v", r.in.Tool, err)
 	}
-	p := r.trouble()
-	return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, pause(tool.RetryAfter(err), p.Troubles), "tool %q: %v", r.in.Tool, err)
+	switch {
+	case !r.askable():
+		return r.uncertain(d, err.Error()), nil
+	case r.ctx.Err() != nil:
+		return r.lastWord(d, err.Error())
+	}
+	r.trouble()
+	return r.inquire(d, err.Error())
 }
 
 // repeatable says whether the same key may be sent again: the destination honours it for a window from the
@@ -129,18 +158,29 @@ func (r *toolRun) repeatable(d store.Dispatch) bool {
 	return r.spec.Class == agent.ClassIdempotent && r.clock().Add(r.spec.Timeout).Before(d.At.Add(r.spec.Window))
 }
 
-// unsent is for an attempt of which nothing has left. An idempotent action is tried again.
+// unsent is for an attempt of which nothing has left. An idempotent action is tried again; any is left to another
+// worker when this one stops.
 func (r *toolRun) unsent(d store.Dispatch, err error) (agent.ToolResult, error) {
+	if r.stopping() {
+		r.note(r.count)
+		return agent.ToolResult{}, errStopping
+	}
 	if r.repeatable(d) && r.progress().Troubles < sendTries-1 && r.ctx.Err() == nil {
 		p := r.note(func(p *Progress) {
 			p.Troubles++
-			if p.Unsent == r.place {
-				p.Unsent++
-			}
+			r.count(p)
 		})
 		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, pause(tool.RetryAfter(err), p.Troubles), "tool %q: %v", r.in.Tool, err)
 	}
 	return r.nothingDone(d, fmt.Errorf("nothing was sent: %w", err))
+}
+
+// count notes that this attempt has sent nothing, for the next one.
+func (r *toolRun) count(p *Progress) {
+	p.Unsent = max(p.Unsent, r.clear)
+	if p.Unsent == r.place {
+		p.Unsent++
+	}
 }
 
 // record keeps a final outcome under the action's key. A record that stands already wins; one that cannot
@@ -161,11 +201,14 @@ func (r *toolRun) record(own agent.ToolResult) agent.ToolResult {
 	}
 	failpoint.At(failpoint.ToolAfterAdoption)
 	if w.first || w.standing.Tool == nil {
+		r.tellLate()
 		return own
 	}
 	res := adopted(w.standing)
 	if res.State != own.State {
-		res.Conflict = fmt.Sprintf("attempt %d saw %s, the record of attempt %d says %s", own.Attempt, own.State, res.Attempt, res.State)
+		res.Conflict = contradiction(own, res)
+		r.contradict(own)
+		r.tellLate()
 	}
 	return res
 }

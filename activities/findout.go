@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/policy"
 	"github.com/holdfast-run/holdfast/store"
 )
 
@@ -20,22 +21,60 @@ func (r *toolRun) findOut(standing store.Dispatch, damage error) (agent.ToolResu
 	}
 	switch {
 	case damage != nil:
-		return r.uncertain(standing, "the record of its dispatch cannot be read"), nil
+		return r.damaged(standing)
+	case standing.Revoked && r.refusal != nil && ends(*r.refusal):
+		return *r.refusal, nil
 	case standing.Revoked:
 		return withdrawn(r.result(agent.StateCancelled)), nil
-	case r.repeatable(standing):
+	case r.refusal == nil && r.repeatable(standing):
 		return r.again(standing)
 	}
-	return r.await(standing)
+	place, err := r.proven()
+	switch {
+	case err != nil:
+		return agent.ToolResult{}, err
+	case place > 0:
+		return r.resume(standing, place)
+	case r.askable():
+		return r.inquire(standing, "an earlier attempt may have sent it")
+	}
+	return r.await(standing, "an earlier attempt may have sent it and left no outcome")
+}
+
+// damaged is for a dispatch record that cannot be read: somebody has written it, and may send for as long as
+// anybody may after writing one.
+func (r *toolRun) damaged(standing store.Dispatch) (agent.ToolResult, error) {
+	const why = "the record of its dispatch cannot be read"
+	if !r.askable() {
+		return r.uncertain(standing, why), nil
+	}
+	standing.SendBy = r.clock().Add(maxSendBy)
+	return r.inquire(standing, why)
+}
+
+// proven returns the first free place when it is known of every attempt before that it has sent nothing: they said
+// so in their last words. It is 0 when it is not.
+func (r *toolRun) proven() (int, error) {
+	place := r.progress().Unsent
+	if place == 0 {
+		return 0, nil
+	}
+	switch _, err := r.space.Dispatch(r.ctx, r.placeKey(place)); {
+	case errors.Is(err, store.ErrAbsent):
+		return place, nil
+	case err != nil && !definite(err):
+		return 0, r.snap.storeTrouble(r.ctx, "reading the dispatches of "+r.key, err)
+	}
+	return 0, nil
 }
 
 // await gives an earlier attempt that may still be alive the time in which it could have an outcome, before
 // the action is called uncertain.
-func (r *toolRun) await(standing store.Dispatch) (agent.ToolResult, error) {
+func (r *toolRun) await(standing store.Dispatch, why string) (agent.ToolResult, error) {
 	const first, most = 100 * time.Millisecond, 2 * time.Second
 	until := standing.SendBy.Add(r.spec.Timeout + doGrace + keepGrace)
 	for wait := first; r.clock().Before(until); wait = min(2*wait, most) {
-		if err := sleep(r.ctx, wait); err != nil {
+		if err := r.rest(wait); err != nil {
 			return agent.ToolResult{}, err
 		}
 		// A store in trouble is asked again like one that has no record yet.
@@ -43,13 +82,10 @@ func (r *toolRun) await(standing store.Dispatch) (agent.ToolResult, error) {
 			return adopted(res), nil
 		}
 	}
-	return r.uncertain(standing, "an earlier attempt may have sent it and left no outcome"), nil
+	return r.uncertain(standing, why), nil
 }
 
 func (r *toolRun) uncertain(d store.Dispatch, why string) agent.ToolResult {
-	if r.spec.Class == agent.ClassReconcilable {
-		why += " (this release does not ask the destination)"
-	}
 	if d.Attempt == 0 {
 		d.Attempt = r.attempt
 	}
@@ -65,6 +101,7 @@ func (s *Snapshot) uncertain(res agent.ToolResult, d store.Dispatch, why string)
 	res.Note = cut(s.Mask.String(why), 2*maxWords)
 	res.Text = "It is not known whether this happened: " + res.Note +
 		". It may have taken effect or not. Do not repeat it; tell the user that its outcome is uncertain."
+	res.Hold = s.Policy.Uncertain() == policy.DoubtWait
 	return res
 }
 
@@ -114,6 +151,10 @@ func (a *Activities) outcome(ctx context.Context, s *Snapshot, space *store.Spac
 		return nil, s.storeTrouble(ctx, "reading the outcome of "+claim.Key, err)
 	}
 	res := adopted(rec)
+	res.Conflict, err = contradicted(ctx, space, claim.Key, res)
+	if err != nil {
+		return nil, s.storeTrouble(ctx, "reading the late outcome of "+claim.Key, err)
+	}
 	return &res, nil
 }
 

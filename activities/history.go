@@ -73,18 +73,19 @@ func (w *walk) schedule(event int64, attr *historypb.ActivityTaskScheduledEventA
 		}
 		w.scheduled[event] = in
 		w.view.Ledger = append(w.view.Ledger, agent.Effect{
-			Key: agent.ActionKey(in.Scope, in.Place, in.Action), Tool: in.Tool, Place: in.Place, Class: in.Class,
-			State: agent.StateDispatched, Action: in.Action, Intent: w.intent(in.Place),
+			Key: in.Key(), Tool: in.Tool, Place: in.Place, Class: in.Class, Undoes: in.Undoes,
+			State: agent.StateDispatched, Action: in.Action, Intent: w.intent(in),
 		})
 	}
 }
 
-// intent is what the model's answer says of the call; a place that it does not have has none.
-func (w *walk) intent(p agent.Place) string {
-	if w.answer == nil || p.Call < 1 || p.Call > len(w.answer.Calls) {
+// intent is what the model's answer says of the call; a place that it does not have has none, nor has a
+// compensation.
+func (w *walk) intent(in agent.ToolInput) string {
+	if w.answer == nil || in.Call < 1 || in.Call > len(w.answer.Calls) || in.Undoes != "" {
 		return ""
 	}
-	return w.answer.Calls[p.Call-1].Intent
+	return w.answer.Calls[in.Call-1].Intent
 }
 
 func (w *walk) complete(input any, result *commonpb.Payloads) {
@@ -96,7 +97,7 @@ func (w *walk) complete(input any, result *commonpb.Payloads) {
 		}
 	case agent.ToolInput:
 		if res, ok := decodeFirst[agent.ToolResult](result); ok {
-			w.settle(agent.ActionKey(in.Scope, in.Place, in.Action), res)
+			w.settle(in.Key(), res)
 		}
 	}
 }

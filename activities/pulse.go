@@ -6,6 +6,9 @@ import (
 	"time"
 
 	"go.temporal.io/sdk/activity"
+	"go.temporal.io/sdk/temporal"
+
+	"github.com/holdfast-run/holdfast/agent"
 )
 
 // Progress is what an activity's heartbeat carries. A person sees it in the Web UI, and the next attempt
@@ -36,9 +39,14 @@ type pulse struct {
 	beat    func(Progress)
 	done    chan struct{}
 	wait    sync.WaitGroup
+	stops   <-chan struct{} // closed when the worker begins to stop; nil never is
+	turn    string          // the workflow's id
+	silence time.Duration   // after which the server gives the attempt up; 0 is never
 
-	mu sync.Mutex
-	p  Progress
+	mu   sync.Mutex
+	p    Progress
+	last time.Time // when the attempt was last seen to run
+	gone bool      // it stood still for so long that the server must have given it up
 }
 
 // begin starts the pulse of the activity that ctx belongs to.
@@ -47,6 +55,7 @@ func begin(ctx context.Context, phase string) *pulse {
 	p := &pulse{
 		ctx: ctx, attempt: int(info.Attempt), started: info.StartedTime, began: time.Now(),
 		done: make(chan struct{}), beat: func(Progress) {},
+		stops: activity.GetWorkerStopChannel(ctx), turn: info.WorkflowExecution.ID,
 	}
 	if info.IsLocalActivity {
 		return p // nobody listens: a local activity lives and dies with its workflow task
@@ -63,6 +72,7 @@ func begin(ctx context.Context, phase string) *pulse {
 	if p.attempt > 1 {
 		p.send() // what was counted so far is this attempt's too, should it die young
 	}
+	p.silence, p.last = info.HeartbeatTimeout, p.began
 	every := info.HeartbeatTimeout / 3
 	if every <= 0 {
 		every = DefaultHeartbeat / 3
@@ -83,6 +93,7 @@ func (p *pulse) run(every time.Duration) {
 	for {
 		select {
 		case <-t.C:
+			p.ran()
 			p.send()
 		case <-p.done:
 			return
@@ -141,3 +152,56 @@ func (p *pulse) trouble() Progress {
 		}
 	})
 }
+
+// ran notes that the attempt runs, or that it stood still for too long: the machine was frozen, by either of its
+// clocks. What the SDK had not sent when it froze is sent at most one timeout later, hence the second.
+func (p *pulse) ran() {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	if p.silence > 0 && !p.last.IsZero() && late(2*p.silence, p.last, p.last.Round(0)) {
+		p.gone = true
+	}
+	p.last = time.Now()
+}
+
+// stopping says whether the worker is about to stop. It is not what a user's cancel looks like: see cancelled.
+func (p *pulse) stopping() bool {
+	select {
+	case <-p.stops:
+		return true
+	default:
+		return false
+	}
+}
+
+// cancelled says whether the workflow asked for an end. The attempt still counts then: the workflow waits for it.
+func (p *pulse) cancelled() bool {
+	return p.ctx.Err() != nil && temporal.IsCanceledError(context.Cause(p.ctx))
+}
+
+// givenUp says whether the server does not wait for this attempt any more: its time is over, its heartbeat was
+// refused, its worker is gone, or it stood still.
+func (p *pulse) givenUp() bool {
+	p.ran()
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	return p.gone || p.ctx.Err() != nil && !p.cancelled()
+}
+
+// rest sleeps for d. It ends early, with an error to be tried again after, when the attempt ends or its worker
+// stops.
+func (p *pulse) rest(d time.Duration) error {
+	t := time.NewTimer(d)
+	defer t.Stop()
+	select {
+	case <-t.C:
+		return nil
+	case <-p.ctx.Done():
+		return p.ctx.Err()
+	case <-p.stops:
+		return errStopping
+	}
+}
+
+// errStopping is tried again by another worker.
+var errStopping = temporal.NewApplicationError("the worker stops: another one goes on", agent.ErrTool)

@@ -5,7 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -178,15 +177,17 @@ func (a *Activities) addDispatched(ctx context.Context, s *Snapshot, in agent.Re
 		return s.storeTrouble(ctx, "listing the dispatch records", err)
 	}
 	for _, key := range keys {
-		if _, there := ledger.Get(key); there || strings.Count(key, "/") != 2 { // the rest are repeats: see toolRun.again
+		if _, there := ledger.Get(key); there || isPlace(key) {
 			continue
 		}
 		d, err := space.Dispatch(ctx, key)
 		if err != nil && !definite(err) {
 			return s.storeTrouble(ctx, "reading the dispatch of "+key, err)
 		}
-		e := agent.Effect{Key: key, Tool: d.Tool, Class: d.Class, State: agent.StateDispatched, Action: d.Action, Intent: d.Intent, Attempt: max(d.Attempt, 1), At: d.At}
-		_, _ = fmt.Sscanf(key, in.Scope.String()+":turn-%d/%d.%d/", &e.Place.Turn, &e.Place.Step, &e.Place.Call)
+		e := agent.Effect{
+			Key: key, Tool: d.Tool, Place: placeIn(in.Scope, key), Class: d.Class, State: agent.StateDispatched,
+			Action: d.Action, Intent: d.Intent, Undoes: d.Undoes, Verdict: d.Verdict, Attempt: max(d.Attempt, 1), At: d.At,
+		}
 		res, err := a.reconcile(ctx, s, in.Scope, e)
 		if err != nil {
 			return err

@@ -3,6 +3,7 @@ package activities
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -113,11 +114,12 @@ func leave(t *testing.T, w *world, turn int) leftover {
 	l := leftover{ids: []string{"a", "b", "c"}}
 	said := transcript.Entry{Role: agent.RoleAssistant}
 	for i, id := range l.ids {
-		said.Calls = append(said.Calls, transcript.Call{ID: id, Name: "pay", Args: "{}"})
-		in := w.asked("pay", "{}")
+		args := fmt.Sprintf(`{"n":"%d.%d"}`, turn, i) // each another payment
+		said.Calls = append(said.Calls, transcript.Call{ID: id, Name: "pay", Args: args})
+		in := w.asked("pay", args)
 		in.Place = agent.Place{Turn: turn, Step: 1, Call: i + 1}
 		tl, _ := w.snap.Tools.Lookup("pay")
-		in.Action = action(tl.Spec(), "{}", in.Place).Digest()
+		in.Action = action(tl.Spec(), args, in.Place).Digest()
 		l.inputs = append(l.inputs, in)
 	}
 	var err error

@@ -7,7 +7,6 @@ import (
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/policy"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
 )
@@ -43,77 +42,57 @@ func (a *Activities) tool(p *pulse, in agent.ToolInput) (agent.ToolResult, error
 		return agent.ToolResult{}, err
 	}
 	r := &toolRun{
-		Activities: a, pulse: p, snap: snap, in: in,
-		space: a.Store.Space(in.Scope), key: agent.ActionKey(in.Scope, in.Place, in.Action),
+		Activities: a, pulse: p, snap: snap, in: in, space: a.Store.Space(in.Scope), key: in.Key(),
 	}
-	refusal, err := r.admission()
-	switch {
-	case err != nil:
+	res, err := r.run()
+	if err != nil {
 		return agent.ToolResult{}, err
-	case refusal != nil && in.Class == agent.ClassRead:
-		return *refusal, nil
-	case refusal != nil:
-		// Nothing of this attempt's is sent, but an earlier one may have sent.
-		return a.withhold(p.ctx, snap, in.Scope, claimOf(r.key, p.attempt, in.Class, in.Action), *refusal)
-	case r.spec.Class == agent.ClassRead:
-		return r.read()
 	}
-	return r.effect()
+	res.Cancel = r.fact(res)
+	if snap.Serial > in.Serial {
+		res.Serial = snap.Serial
+	}
+	return res, nil
 }
 
 // toolRun is one attempt of one action.
 type toolRun struct {
 	*Activities
 	*pulse
-	snap    *Snapshot
-	in      agent.ToolInput
-	space   *store.Space
-	key     string
-	tool    tool.Tool
-	spec    tool.Spec
-	verdict agent.Verdict
-	place   int // among the attempts that may send: see again
+	snap     *Snapshot
+	in       agent.ToolInput
+	space    *store.Space
+	key      string
+	tool     tool.Tool
+	spec     tool.Spec
+	def      agent.Definition
+	verdict  agent.Verdict
+	terms    *agent.Terms // set when the verdict is to ask
+	admitted time.Time
+	refusal  *agent.ToolResult // what becomes of the action if nothing was sent; nil when it may be sent
+	place    int               // among the attempts that may send: see again
+	clear    int               // that many places before are known to have done nothing: see proven
+	only     bool              // find out, and send nothing: see Activities.reconcile
+	stopped  agent.CancelFact  // what the tool said to a wish to stop it
+	unread   time.Time         // until when whoever wrote a record that cannot be read may send
 }
 
-// admission decides whether the action may be sent as things stand now: the tool is there, the bytes
-// handed over are still the action that was decided on, and policy still allows it. It returns what the
-// model is told if not.
-func (r *toolRun) admission() (*agent.ToolResult, error) {
-	t, ok := r.snap.Tools.Lookup(r.in.Tool)
-	if !ok {
-		return r.miss("the tool %q is not there any more: nothing was run", r.in.Tool)
+func (r *toolRun) run() (agent.ToolResult, error) {
+	refusal, err := r.admission()
+	if err == nil && refusal == nil && r.spec.Class != agent.ClassRead {
+		refusal, err = r.repeated()
 	}
-	r.tool, r.spec = t, t.Spec()
-	if action(r.spec, r.in.Args, r.in.Place).Digest() != r.in.Action {
-		return r.miss("the tool %q has changed since this was asked for: nothing was run; ask again if it is still wanted", r.in.Tool)
+	switch {
+	case err != nil:
+		return agent.ToolResult{}, err
+	case refusal != nil && r.in.Class == agent.ClassRead:
+		return *refusal, nil
+	case refusal != nil:
+		return r.refused(*refusal)
+	case r.spec.Class == agent.ClassRead:
+		return r.read()
 	}
-	def, err := r.definition(r.ctx, r.snap, r.in.Scope, r.in.Definition)
-	if err != nil {
-		return nil, err
-	}
-	r.verdict, _ = r.snap.Policy.Decide(policy.Request{
-		Agent: def, Tool: r.in.Tool, Class: r.spec.Class, Args: r.in.Args, Scope: r.in.Scope, Place: r.in.Place,
-	})
-	if r.verdict.Decision != agent.DecisionAllow {
-		res := r.result(agent.StateDenied)
-		res.Text = fmt.Sprintf("not allowed (%s): nothing was run", r.verdict.Rule)
-		res.Note = "policy " + r.verdict.Policy + ": " + string(r.verdict.Decision) + " (" + r.verdict.Rule + ")"
-		return &res, nil
-	}
-	return nil, nil
-}
-
-// miss is for what this worker cannot do. If its configuration is newer than what the turn has seen, no
-// other worker will do better; else another one gets a chance first.
-func (r *toolRun) miss(format string, name string) (*agent.ToolResult, error) {
-	if r.snap.Serial <= r.in.Serial && r.progress().Troubles < missTries {
-		p := r.trouble()
-		return nil, r.snap.retryable(agent.ErrStaleConfig, backoff(p.Troubles), "on this worker "+format, name)
-	}
-	res := r.result(agent.StateFailed)
-	res.Text = r.snap.say(format, name)
-	res.Note = res.Text
-	return &res, nil
+	return r.effect()
 }
 
 // result returns a result of this worker in the given state.
@@ -176,9 +155,7 @@ func (r *toolRun) do(ctx context.Context) (tool.Result, error) {
 				ended <- end{err: tool.Ambiguous(fmt.Errorf("the tool panicked: %.500v", v))}
 			}
 		}()
-		res, err := r.tool.Do(ctx, tool.Call{
-			Key: r.key, Args: r.in.Args, Attempt: r.attempt, Scope: r.in.Scope, Place: r.in.Place,
-		})
+		res, err := r.tool.Do(ctx, r.call())
 		ended <- end{res, err}
 	}()
 	select {

@@ -7,6 +7,7 @@ import (
 	"testing"
 	"time"
 
+	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	_ "gocloud.dev/blob/memblob"
@@ -27,6 +28,32 @@ type world struct {
 	t     *testing.T
 	scope agent.Scope
 	snap  *Snapshot
+	heard *signals
+}
+
+// signals is a client that remembers the signals it sends; workflows that are gone get none.
+type signals struct {
+	client.Client
+	mu   sync.Mutex
+	sent []string // "<workflow> <signal> <key>"
+	gone map[string]bool
+}
+
+func (s *signals) SignalWorkflow(_ context.Context, workflow, _, name string, arg any) error {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if s.gone[workflow] {
+		return serviceerror.NewNotFound("workflow execution already completed")
+	}
+	x, _ := arg.(agent.Settlement)
+	s.sent = append(s.sent, workflow+" "+name+" "+x.Key)
+	return nil
+}
+
+func (s *signals) all() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return append([]string(nil), s.sent...)
 }
 
 func newWorld(t *testing.T, url string, tools ...tool.Tool) *world {
@@ -42,6 +69,11 @@ func newWorld(t *testing.T, url string, tools ...tool.Tool) *world {
 // worldOver is another worker over the same store.
 func worldOver(t *testing.T, s *store.Store, tools ...tool.Tool) *world {
 	t.Helper()
+	for i, tl := range tools {
+		if f, ok := tl.(*fake); ok {
+			tools[i] = able(f)
+		}
+	}
 	set, err := tool.NewSet(tools...)
 	if err != nil {
 		t.Fatal(err)
@@ -50,14 +82,14 @@ func worldOver(t *testing.T, s *store.Store, tools ...tool.Tool) *world {
 	for _, tl := range tools {
 		def.Tools = append(def.Tools, agent.ToolRef{Name: tl.Spec().Name, Version: tl.Spec().Version})
 	}
-	w := &world{t: t, scope: agent.NewScope("s1", "run-1")}
+	w := &world{t: t, scope: agent.NewScope("s1", "run-1"), heard: &signals{gone: map[string]bool{}}}
 	w.snap = &Snapshot{
 		Serial: 3, Agents: map[string]agent.Definition{"clerk": def}, Models: map[string]Model{"m": {Name: "m"}},
 		Tools: set, Policy: policy.AllowListed(), Mask: secret.New(hush),
 	}
 	a, err := New(Deps{
 		Store: s, Log: transcript.New(s, 1<<20), Current: func() *Snapshot { return w.snap },
-		Client: struct{ client.Client }{}, Build: "b1",
+		Client: w.heard, Build: "b1",
 	})
 	if err != nil {
 		t.Fatal(err)
@@ -138,13 +170,18 @@ func (w *world) dispatch(in agent.ToolInput, at time.Time) store.Dispatch {
 	return d
 }
 
-// A fake is a tool that counts, and remembers its calls.
+// A fake is a tool that counts, and remembers its calls. What it can do besides is what is set of it: see able.
 type fake struct {
 	spec tool.Spec
 	do   func(ctx context.Context, c tool.Call) (tool.Result, error)
 
+	finds func(ctx context.Context, c tool.Call) (tool.Finding, tool.Result, error)
+	sees  func() (string, error)
+	stops func(c tool.Call) error
+
 	mu    sync.Mutex
 	calls []tool.Call
+	asked int
 }
 
 func newFake(t *testing.T, spec tool.Spec, do func(context.Context, tool.Call) (tool.Result, error)) *fake {
@@ -159,7 +196,17 @@ func newFake(t *testing.T, spec tool.Spec, do func(context.Context, tool.Call) (
 	if do == nil {
 		do = says("done")
 	}
-	return &fake{spec: spec, do: do}
+	f := &fake{spec: spec, do: do}
+	if spec.Class == agent.ClassReconcilable {
+		f.finds = finds(tool.Unknown)
+	}
+	return f
+}
+
+func finds(f tool.Finding) func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
+	return func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
+		return f, tool.Result{Data: []byte("as it was")}, nil
+	}
 }
 
 func (f *fake) Spec() tool.Spec { return f.spec }
@@ -170,6 +217,65 @@ func (f *fake) Do(ctx context.Context, c tool.Call) (tool.Result, error) {
 	f.mu.Unlock()
 	return f.do(ctx, c)
 }
+
+// able returns the fake as a tool that has the methods of what is set of it, and no others.
+func able(f *fake) tool.Tool {
+	type (
+		asks  struct{ reconciling }
+		looks struct{ observing }
+		stops struct{ cancelling }
+	)
+	switch asked, seen, stopped := (reconciling{f}), (observing{f}), (cancelling{f}); {
+	case f.finds != nil && f.sees != nil:
+		return struct {
+			*fake
+			asks
+			looks
+		}{f, asks{asked}, looks{seen}}
+	case f.finds != nil && f.stops != nil:
+		return struct {
+			*fake
+			asks
+			stops
+		}{f, asks{asked}, stops{stopped}}
+	case f.finds != nil:
+		return struct {
+			*fake
+			asks
+		}{f, asks{asked}}
+	case f.sees != nil:
+		return struct {
+			*fake
+			looks
+		}{f, looks{seen}}
+	case f.stops != nil:
+		return struct {
+			*fake
+			stops
+		}{f, stops{stopped}}
+	}
+	return f
+}
+
+type reconciling struct{ f *fake }
+
+func (r reconciling) Reconcile(ctx context.Context, c tool.Call) (tool.Finding, tool.Result, error) {
+	r.f.mu.Lock()
+	r.f.asked++
+	r.f.mu.Unlock()
+	return r.f.finds(ctx, c)
+}
+
+type observing struct{ f *fake }
+
+func (o observing) Observe(context.Context, tool.Call) (tool.Result, error) {
+	text, err := o.f.sees()
+	return tool.Result{Data: []byte(text)}, err
+}
+
+type cancelling struct{ f *fake }
+
+func (c cancelling) Cancel(_ context.Context, call tool.Call) error { return c.f.stops(call) }
 
 func (f *fake) count() int {
 	f.mu.Lock()

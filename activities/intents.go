@@ -1,0 +1,109 @@
+package activities
+
+import (
+	"context"
+	"fmt"
+	"strings"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/store"
+)
+
+// maxClaims bounds how often one intent is claimed in a session.
+const maxClaims = 1000
+
+// repeated claims the action's intent, or returns what stands in its way: the same was asked for before in this
+// session, under another key, and nobody knows what became of it; or it was done, and policy wants to hear of a
+// second time. Claims are numbered. Each names one key, and is made before that key's dispatch record, once all
+// before it have ended; so whoever holds one may send, and every effect of the intent is found by walking them. A
+// compensation repeats nothing: its effect's own record stands for it.
+func (r *toolRun) repeated() (*agent.ToolResult, error) {
+	if r.in.Undoes != "" {
+		return nil, nil
+	}
+	r.phase("claiming the intent")
+	wanted, err := intent(r.spec, r.in.Args)
+	if err != nil {
+		return nil, r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
+	}
+	for n := 1; n <= maxClaims; n++ {
+		claim, err := persist(r.ctx, func(ctx context.Context) (store.Intent, error) {
+			return r.space.CreateIntent(ctx, wanted, n, r.key)
+		})
+		switch {
+		case unreadable(err):
+			return r.denied("not run: the record of an identical action cannot be read, and it may have been done; tell the user"), nil
+		case err != nil:
+			return nil, r.snap.storeTrouble(r.ctx, "claiming the intent", err)
+		case claim.Key == r.key:
+			return nil, nil
+		}
+		if res, err := r.earlier(claim.Key); res != nil || err != nil {
+			return res, err
+		}
+	}
+	return r.denied(fmt.Sprintf("not run: the same was asked for %d times in this session", maxClaims)), nil
+}
+
+// earlier looks at an identical action that was asked for before; nil when it does not stand in the way. One that
+// was claimed and never sent is withheld for good.
+func (r *toolRun) earlier(key string) (*agent.ToolResult, error) {
+	unsent := withdrawn(r.result(agent.StateCancelled))
+	res, err := r.withhold(r.ctx, r.snap, r.in.Scope, claimOf(key, r.attempt, r.spec.Class, ""), unsent)
+	switch {
+	case err != nil:
+		return nil, err
+	case res.State != agent.StateCommitted && res.State != agent.StateUncertain:
+		return nil, nil
+	case r.in.Reset && strings.HasPrefix(key, fmt.Sprintf("%s:turn-%d/", r.in.Scope, r.in.Turn)):
+		return r.discarded(key, res), nil
+	case res.State == agent.StateUncertain:
+		return r.denied("not run: an identical action was tried before (" + key + ") and its outcome is not known. " +
+			"It is not repeated until somebody has settled it; tell the user."), nil
+	}
+	return r.repeats(key)
+}
+
+// discarded is for a turn that was reset: its history begins anew, but what the discarded run sent has happened. As
+// long as the model is asked the same, the new run derives the same keys and adopts. If the agent was edited
+// meanwhile, or a read answered differently, the same effect is asked for under another key, and only its intent
+// tells. Its outcome is this action's.
+func (r *toolRun) discarded(key string, res agent.ToolResult) *agent.ToolResult {
+	if res.State == agent.StateUncertain {
+		res = r.uncertain(store.Dispatch{Attempt: res.Attempt, At: res.At}, "it was sent before the turn was reset, under the key "+key)
+		return &res
+	}
+	res.Note = joined(res.Note, "done before the turn was reset, under the key "+key)
+	return &res
+}
+
+// repeats decides on an action that is identical to an effect which committed, the first of its intent. Where a rule
+// asks anyhow, the approval that it takes covers this too once the approvers were told of the first.
+func (r *toolRun) repeats(first string) (*agent.ToolResult, error) {
+	switch r.snap.Policy.Duplicates() {
+	case policy.RepeatAllow:
+		return nil, nil
+	case policy.RepeatDeny:
+		return r.denied("not run: the same was done before (" + first + "), and policy does not allow it twice"), nil
+	}
+	v, terms := r.verdict, r.terms
+	if terms == nil {
+		v, terms = r.snap.Policy.Repeated(r.request())
+	}
+	switch g := r.in.Grant; {
+	case terms == nil:
+		return r.denied(fmt.Sprintf("not run: the same was done before (%s), and nobody may approve a second time (%s)", first, v.Rule)), nil
+	case g != nil && g.Terms.First == first && r.lapsed(v, terms) == "":
+		return nil, nil
+	}
+	return r.void(v, terms, "the same was done before, under the key "+first)
+}
+
+// request is what policy gets to decide on.
+func (r *toolRun) request() policy.Request {
+	return policy.Request{
+		Agent: r.def, Tool: r.spec.Name, Class: r.spec.Class, Risk: r.spec.Risk, Args: r.in.Args,
+		Resource: resource(r.spec.Resource, r.in.Args), Scope: r.in.Scope, Place: r.in.Place, Senders: r.in.Senders,
+	}
+}

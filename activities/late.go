@@ -1,0 +1,76 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"fmt"
+
+	"go.temporal.io/api/serviceerror"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/store"
+)
+
+// tellLate makes an outcome known that came after its attempt was given up: nobody takes the activity's result any
+// more. The turn, or the session when the turn has ended, is told the key alone and reads the record. An attempt
+// that still counts tells nothing: its result is the word.
+func (r *toolRun) tellLate() {
+	if r.only || !r.givenUp() {
+		return
+	}
+	r.phase("telling the turn of a late outcome")
+	turn := r.turn
+	if turn == "" {
+		turn = agent.TurnID(r.in.Session, r.in.Turn)
+	}
+	if told := r.settle(turn); !told {
+		_ = r.settle(r.in.Session)
+	}
+}
+
+// settle signals a workflow; false when it has ended. A signal that is lost leaves the effect as it was: uncertain,
+// and to be settled by asking again.
+func (r *toolRun) settle(workflow string) bool {
+	told, err := persist(r.ctx, func(ctx context.Context) (bool, error) {
+		err := r.Client.SignalWorkflow(ctx, workflow, "", agent.SignalSettle, agent.Settlement{Key: r.key})
+		var gone *serviceerror.NotFound
+		if errors.As(err, &gone) {
+			return false, nil
+		}
+		return true, err
+	})
+	return told || err != nil
+}
+
+// Beside the record of an outcome stands, under lateKey, what a given-up attempt saw that contradicts it.
+func lateKey(key string) string { return key + "/late" }
+
+// contradict keeps an outcome of this attempt that contradicts the one on record, if its attempt was given up: else
+// its result says so.
+func (r *toolRun) contradict(own agent.ToolResult) {
+	if r.only || !r.givenUp() {
+		return
+	}
+	_, _ = persist(r.ctx, func(ctx context.Context) (bool, error) {
+		first, _, err := r.space.CreateResult(ctx, store.Result{Key: lateKey(r.key), Tool: &own})
+		return first, err
+	})
+}
+
+// contradicted says in what a late outcome contradicts the one on record, "" if none does.
+func contradicted(ctx context.Context, space *store.Space, key string, res agent.ToolResult) (string, error) {
+	rec, err := space.Result(ctx, lateKey(key))
+	switch {
+	case errors.Is(err, store.ErrAbsent):
+		return res.Conflict, nil
+	case unreadable(err) || err == nil && rec.Tool == nil:
+		return "a late outcome was recorded and cannot be read", nil
+	case err != nil:
+		return "", err
+	}
+	return contradiction(*rec.Tool, res), nil
+}
+
+func contradiction(own, standing agent.ToolResult) string {
+	return fmt.Sprintf("attempt %d saw %s, the record of attempt %d says %s", own.Attempt, own.State, standing.Attempt, standing.State)
+}
