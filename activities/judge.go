@@ -4,8 +4,6 @@ import (
 	"context"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/policy"
@@ -27,9 +25,7 @@ func (a *Activities) Judge(ctx context.Context, in agent.JudgeInput) (agent.Judg
 	if err != nil {
 		return agent.JudgeResult{}, err
 	}
-	at, why, err := taken(ctx, a, snap, signalPlace{
-		workflow: activity.GetInfo(ctx).WorkflowExecution.ID, run: in.Run, name: agent.SignalApproval,
-	}, approval.ParseDecision, in.Decision)
+	at, why, err := taken(ctx, a, snap, signalOf(ctx, in.Run, agent.SignalApproval), approval.ParseDecision, in.Decision)
 	if err != nil {
 		return agent.JudgeResult{}, err
 	}

@@ -82,9 +82,9 @@ func (p *planner) ordered(ctx context.Context) (string, error) {
 	if p.in.Command.Turn != p.in.Of {
 		return fmt.Sprintf("the order is for turn %d, not for turn %d", p.in.Command.Turn, p.in.Of), nil
 	}
-	at, why, err := taken(ctx, p.Activities, p.snap, signalPlace{
-		workflow: p.in.Session, run: p.in.Run, name: agent.SignalCompensate,
-	}, approval.ParseCompensate, *p.in.Command)
+	place := signalOf(ctx, p.in.Run, agent.SignalCompensate)
+	place.workflow = p.in.Session
+	at, why, err := taken(ctx, p.Activities, p.snap, place, approval.ParseCompensate, *p.in.Command)
 	if err != nil || why != "" {
 		return why, err
 	}

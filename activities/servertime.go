@@ -26,9 +26,18 @@ const (
 	findTries = 3
 )
 
-// signalPlace is where a signal was taken.
+// A signalPlace is where a signal was taken, and which attempt it is to find it.
 type signalPlace struct {
-	workflow, run, name string
+	namespace, workflow, run, name string
+	attempt                        int
+}
+
+// signalOf is where a signal to the run of the activity's own workflow was taken.
+func signalOf(ctx context.Context, run, name string) signalPlace {
+	info := activity.GetInfo(ctx)
+	return signalPlace{
+		namespace: info.Namespace, workflow: info.WorkflowExecution.ID, run: run, name: name, attempt: int(info.Attempt),
+	}
 }
 
 // taken returns when the server took a signal, newest first: the SDK does not hand a signal's time over, its sender
@@ -57,7 +66,7 @@ func taken[T any](
 		return at, "", s.retryable(agent.ErrInternal, 0, "looking for the signal %q in the history of %q: %v", in.name, in.workflow, err)
 	case !at.IsZero():
 		return at, "", nil
-	case activity.GetInfo(ctx).Attempt < findTries:
+	case in.attempt < findTries:
 		return at, "", s.retryable(agent.ErrInternal, backoff(1), "the history of %q has no such signal %q (yet)", in.workflow, in.name)
 	}
 	return at, "the server's history has no such signal, so nobody can say when it came; send it again", nil
@@ -67,7 +76,7 @@ func taken[T any](
 // It returns the zero time if there is none. A run that the workflow does not have is its latest.
 func (a *Activities) search(ctx context.Context, in signalPlace, match func(payload []byte) bool) (time.Time, error) {
 	req := &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace:       activity.GetInfo(ctx).Namespace,
+		Namespace:       in.namespace,
 		Execution:       &commonpb.WorkflowExecution{WorkflowId: in.workflow, RunId: in.run},
 		MaximumPageSize: firstPage,
 	}

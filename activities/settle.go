@@ -5,8 +5,6 @@ import (
 	"fmt"
 	"time"
 
-	"go.temporal.io/sdk/activity"
-
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/store"
@@ -60,9 +58,7 @@ func (a *Activities) settleByPerson(ctx context.Context, s *Snapshot, in agent.S
 	if why := unfit(in); why != "" {
 		return agent.SettleResult{Why: why}, nil
 	}
-	at, why, err := taken(ctx, a, s, signalPlace{
-		workflow: activity.GetInfo(ctx).WorkflowExecution.ID, run: in.Run, name: agent.SignalSettle,
-	}, approval.ParseSettlement, in.Settlement)
+	at, why, err := taken(ctx, a, s, signalOf(ctx, in.Run, agent.SignalSettle), approval.ParseSettlement, in.Settlement)
 	if err != nil || why != "" {
 		return agent.SettleResult{Why: why}, err
 	}
