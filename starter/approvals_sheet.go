@@ -58,14 +58,14 @@ func columns(w io.Writer) int {
 	return int(size.Col)
 }
 
-// row shows a label and what belongs to it; nothing for an empty value. The remark is ours.
+// row shows a label and what belongs to it; nothing without a value and a remark, which is ours.
 func (s *sheet) row(label, value, remark string) {
 	if value == "" && remark == "" {
 		return
 	}
 	text := s.cut(value)
 	if remark != "" {
-		text = strings.TrimPrefix(text+" ⟨"+remark+"⟩", " ")
+		text = strings.TrimPrefix(text+" ⟨"+approval.Visible(remark)+"⟩", " ")
 	}
 	s.rows(label, text)
 }

@@ -139,10 +139,14 @@ func (s *sheet) action(f *foundApproval) {
 		s.row("digest", string(f.Action), "the turn's word: it does not say the tool's version")
 	}
 	if o := f.Terms.Observed; o != nil {
-		s.row("target before", o.Text, strings.TrimSpace("seen "+moment(o.At)+" "+o.Digest.Short()))
+		if o.Trouble == "" {
+			s.row("target before", o.Text, "seen "+moment(o.At)+", "+o.Digest.Short())
+		}
 		s.row("not observed", o.Trouble, "")
 	}
-	s.row("done before", f.Terms.First, "an identical action has committed in this session under this key")
+	if f.Terms.First != "" {
+		s.row("done before", f.Terms.First, "an identical action has committed in this session under this key")
+	}
 	if f.Proposed != "" {
 		s.arguments("model wanted", f.ProposedArgs)
 		s.row("", string(f.Proposed), "the digest of that; an approver edited the arguments")
