@@ -15,8 +15,8 @@ import (
 
 // loadConfig reads the configuration that --config names, for a worker.
 func (a *App) loadConfig() (*worker.Config, error) {
-	if _, err := os.Stat(a.config); errors.Is(err, fs.ErrNotExist) {
-		return nil, withHint(fmt.Errorf("there is no configuration %q", a.config), "write one with `holdfast config init`, or name another with --config")
+	if err := a.configThere(); err != nil {
+		return nil, err
 	}
 	return worker.Load(a.config)
 }
@@ -63,7 +63,7 @@ agents:
     model: gpt-5
     tools: []
 
-# A tool says what it does when it is sent twice: read, idempotent, or once (the default).
+# A tool says what it does when it is sent twice: read, idempotent, reconcilable, or once (the default).
 # tools:
 #   get_order:
 #     description: Looks an order up by its number.
@@ -76,6 +76,14 @@ agents:
 #       url: https://orders.example.com/orders/{id}
 #       headers:
 #         Authorization: Bearer ${env:ORDERS_TOKEN}
+
+# What reads is allowed and what changes something asks a person (holdfast approvals), unless a rule says otherwise.
+# The first rule that matches decides. Try it with: holdfast policy explain --tool refund --args '{"amount":5}'
+# policy:
+#   rules:
+#   - name: small-refunds
+#     when: tool == "refund" && args.amount <= 50
+#     then: allow
 `
 
 // initConfig writes a file to begin with and never over another one.

@@ -41,6 +41,7 @@ func (c *Config) assemble(x extras, running servers) (*activities.Snapshot, erro
 		}
 		s.Models[name] = m
 	}
+	c.checkCompensations(d, s.Tools, running)
 	for _, name := range sortedKeys(c.Agents) {
 		s.Agents[name] = c.define(d, name, s.Tools, running)
 	}

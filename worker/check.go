@@ -39,6 +39,10 @@ func (c *Config) Check(ctx context.Context, own ...tool.Tool) (*Report, error) {
 		r.Agents = append(r.Agents, agentReport(name, c.Agents[name], s))
 	}
 	r.Hints = c.hints(r)
+	if s != nil {
+		r.Policy = c.policyReport(s.Tools, s.Agents)
+		r.Hints = append(append(r.Hints, c.policyHints(r.Policy)...), strangers(r.Policy, s.Tools)...)
+	}
 	for i := range r.Problems {
 		r.Problems[i].Message = c.mask.String(r.Problems[i].Message)
 	}
@@ -101,7 +105,16 @@ func (c *Config) toolReports(own []tool.Tool, running servers, s *activities.Sna
 }
 
 func specReport(s tool.Spec, declared bool) ToolReport {
-	return ToolReport{Name: s.Name, Source: s.Source, Effect: s.Class, Declared: declared, Version: s.Version.Short()}
+	r := ToolReport{
+		Name: s.Name, Source: s.Source, Effect: s.Class, Risk: s.Risk, Declared: declared, Version: s.Version.Short(),
+	}
+	switch {
+	case s.Irreversible:
+		r.Undo = "irreversible"
+	case s.Compensate != nil:
+		r.Undo = "undone by " + s.Compensate.Tool
+	}
+	return r
 }
 
 func httpReport(name string, t Tool) ToolReport {
@@ -114,10 +127,12 @@ func httpReport(name string, t Tool) ToolReport {
 	if t.Effect != "" {
 		return r
 	}
-	switch cfg.Method {
-	case "GET", "HEAD":
+	switch {
+	case cfg.Reconcile != nil:
+		r.Suggest = "effect: reconcilable, as it says how to ask what became of a call"
+	case cfg.Method == "GET" || cfg.Method == "HEAD":
 		r.Suggest = "effect: read, if it changes nothing there (it is sent with " + cfg.Method + ")"
-	case "PUT", "DELETE":
+	case cfg.Method == "PUT" || cfg.Method == "DELETE":
 		r.Suggest = "effect: idempotent, if doing it twice is the same as once there (it is sent with " + cfg.Method + ")"
 	default:
 		r.Suggest = "effect: idempotent, if the service honours the Idempotency-Key header; read, if it changes nothing; else say once"
@@ -147,11 +162,8 @@ func (c *Config) hints(r *Report) []string {
 	if strings.HasPrefix(c.Store.URL, "mem:") {
 		out = append(out, "the store is in memory: it forgets everything when the worker ends, and no other worker sees it")
 	}
-	var undeclared, reconcilable []string
+	var undeclared []string
 	for _, t := range r.Tools {
-		if t.Effect == agent.ClassReconcilable {
-			reconcilable = append(reconcilable, t.Name)
-		}
 		if t.Effect == agent.ClassOnce && !t.Declared && len(t.Agents) > 0 {
 			undeclared = append(undeclared, t.Name)
 		}
@@ -159,8 +171,20 @@ func (c *Config) hints(r *Report) []string {
 	if len(undeclared) > 0 {
 		out = append(out, fmt.Sprintf("no effect is declared for %s, so each counts as once: a call that a crash interrupts is never sent again and its outcome may stay uncertain", clipList(undeclared)))
 	}
-	if len(reconcilable) > 0 {
-		out = append(out, fmt.Sprintf("this release does not ask the destination of a reconcilable tool yet: %s is treated as once", clipList(reconcilable)))
+	for _, name := range sortedKeys(c.Tools) {
+		t := c.Tools[name]
+		if t.HTTP != nil && t.HTTP.Reconcile != nil && (t.Effect == "" || t.Effect == agent.ClassOnce) {
+			out = append(out, onlyAsked(name))
+		}
+		for _, one := range sortedKeys(t.Tools) {
+			if d := t.Tools[one]; d.Reconcile != nil && (d.Effect == "" || d.Effect == agent.ClassOnce) {
+				out = append(out, onlyAsked(name+"."+one))
+			}
+		}
 	}
 	return out
+}
+
+func onlyAsked(name string) string {
+	return fmt.Sprintf("%s says how to ask what became of a call and its effect is once: it is never sent again, also when nothing happened; declare effect: reconcilable if the answer can be relied on", name)
 }

@@ -21,6 +21,7 @@ type Report struct {
 	Models   []ModelReport `json:"models"`
 	Tools    []ToolReport  `json:"tools"`
 	Agents   []AgentReport `json:"agents"`
+	Policy   *PolicyReport `json:"policy,omitempty"` // none when the agents cannot be made
 	Problems []Problem     `json:"problems"`
 	// Hints are not wrong, but should be known.
 	Hints []string `json:"hints,omitempty"`
@@ -59,15 +60,18 @@ type ModelReport struct {
 
 // ToolReport says what would be registered for a tool.
 type ToolReport struct {
-	Name     string      `json:"name"` // as the model calls it
-	Source   string      `json:"source"`
-	Listed   string      `json:"listed,omitempty"` // as an agent's list would name it, where that differs
-	Effect   agent.Class `json:"effect,omitempty"`
-	Declared bool        `json:"declared"`          // the file or the program says the effect
-	Suggest  string      `json:"suggest,omitempty"` // what to declare
-	Version  string      `json:"version,omitempty"` // of the declaration, shortened
-	Agents   []string    `json:"agents,omitempty"`
-	Problem  string      `json:"problem,omitempty"` // why it cannot be used
+	Name   string      `json:"name"` // as the model calls it
+	Source string      `json:"source"`
+	Listed string      `json:"listed,omitempty"` // as an agent's list would name it, where that differs
+	Effect agent.Class `json:"effect,omitempty"`
+	Risk   agent.Risk  `json:"risk,omitempty"`
+	// Undo is "undone by" the compensating tool, "irreversible", or empty.
+	Undo     string   `json:"undo,omitempty"`
+	Declared bool     `json:"declared"`          // the file or the program says the effect
+	Suggest  string   `json:"suggest,omitempty"` // what to declare
+	Version  string   `json:"version,omitempty"` // of the declaration, shortened
+	Agents   []string `json:"agents,omitempty"`
+	Problem  string   `json:"problem,omitempty"` // why it cannot be used
 }
 
 // AgentReport says what an agent would be.
@@ -101,6 +105,9 @@ func (r *Report) WriteText(w io.Writer) error {
 			fmt.Fprintf(t, "  %s\tmodel %s\ttools %s\n", a.Name, a.Model, orDash(strings.Join(a.Tools, ", ")))
 		}
 	})
+	if r.Policy != nil {
+		r.Policy.write(&b)
+	}
 	for _, h := range r.Hints {
 		fmt.Fprintf(&b, "hint: %s\n", h)
 	}
@@ -135,13 +142,17 @@ func (s StoreReport) text() string {
 }
 
 func (t ToolReport) effect() string {
+	out := string(t.Effect)
 	switch {
 	case t.Effect == "":
 		return "-"
 	case !t.Declared:
-		return string(t.Effect) + " (not declared)"
+		out += " (not declared)"
 	}
-	return string(t.Effect)
+	if t.Risk == agent.RiskHigh {
+		out += ", high risk"
+	}
+	return out
 }
 
 func (t ToolReport) remark() string {
@@ -151,6 +162,9 @@ func (t ToolReport) remark() string {
 	}
 	if t.Problem != "" {
 		out = "cannot be used: " + t.Problem
+	}
+	if t.Undo != "" {
+		out += "; " + t.Undo
 	}
 	if t.Suggest != "" {
 		out += "; suggested: " + t.Suggest
