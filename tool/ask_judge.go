@@ -3,6 +3,7 @@ package tool
 import (
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-run/holdfast/internal/expr"
 )
@@ -47,4 +48,24 @@ func (j judge) judge(in expr.Input) (Finding, error) {
 		return Absent, nil
 	}
 	return Unknown, errors.New("neither found nor absent holds")
+}
+
+// callInput is what an expression may know of a call.
+func callInput(c Call) (expr.Input, error) {
+	args, err := expr.JSON([]byte(c.Args))
+	if err != nil {
+		return nil, fmt.Errorf("the arguments: %w", err)
+	}
+	return expr.Input{"args": args, "key": expr.Of(c.Key)}, nil
+}
+
+func textOf(data []byte) expr.Datum { return expr.Of(strings.ToValidUTF8(string(data), "\ufffd")) }
+
+// jsonOf is null when the answer is no JSON.
+func jsonOf(data []byte) expr.Datum {
+	d, err := expr.JSON(data)
+	if err != nil {
+		return expr.Null()
+	}
+	return d
 }

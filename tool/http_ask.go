@@ -23,9 +23,9 @@ type HTTPAsk struct {
 	// and port. HeaderRefs are as in [HTTPConfig].
 	Headers    map[string]string
 	HeaderRefs map[string]string
-	// Found and Absent are CEL conditions over status (int), body (the answer as JSON, or null) and text (the
-	// answer as text), by which Reconcile knows what became of the call. Without Absent nothing proves that it did
-	// not happen. Observe has neither.
+	// Found and Absent are CEL conditions over status (int), body (the answer as JSON, or null), text (the answer
+	// as text), args (the call's arguments) and key, by which Reconcile knows what became of the call. Without
+	// Absent nothing proves that it did not happen. Observe has neither.
 	Found, Absent string
 }
 
@@ -68,7 +68,9 @@ func (c HTTPConfig) asks(t *httpTool, sch *schema) (x extras, err error) {
 }
 
 func httpJudge(a *HTTPAsk) (judge, error) {
-	l, err := expr.New(map[string]expr.Type{"status": expr.Int, "body": expr.Any, "text": expr.Text})
+	l, err := expr.New(map[string]expr.Type{
+		"status": expr.Int, "body": expr.Any, "text": expr.Text, "args": expr.Any, "key": expr.Text,
+	})
 	if err != nil {
 		return judge{}, err
 	}

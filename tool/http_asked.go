@@ -30,12 +30,12 @@ func (a *httpAsk) Reconcile(ctx context.Context, c Call) (Finding, Result, error
 	if !ans.speaks() {
 		return Unknown, Result{}, fmt.Errorf("%s, which says nothing about the call", a.said(ans))
 	}
-	text := strings.ToValidUTF8(string(ans.data), "\ufffd")
-	body, err := expr.JSON(ans.data)
+	in, err := callInput(c)
 	if err != nil {
-		body = expr.Null()
+		return Unknown, Result{}, err
 	}
-	finding, err := a.judge.judge(expr.Input{"status": expr.Of(ans.status), "text": expr.Of(text), "body": body})
+	in["status"], in["text"], in["body"] = expr.Of(ans.status), textOf(ans.data), jsonOf(ans.data)
+	finding, err := a.judge.judge(in)
 	if err != nil {
 		return Unknown, Result{}, fmt.Errorf("%s: %w", a.said(ans), err)
 	}

@@ -231,18 +231,28 @@ func TestHTTPVersionHasReferencesAndNoSecrets(t *testing.T) {
 	if base != version(func(c *HTTPConfig) { c.Headers["Authorization"] = "two" }) {
 		t.Error("a rotated secret changed the version")
 	}
+	seen := map[agent.Digest]string{base: "no part of the version"}
 	for name, v := range map[string]agent.Digest{
 		"reference": version(func(c *HTTPConfig) { c.HeaderRefs["Authorization"] = "env:OTHER" }),
 		"header":    version(func(c *HTTPConfig) { c.Headers["X-Plain"] = "two" }),
-		"url":       version(func(c *HTTPConfig) { c.URL = "https://example.org/{order}" }),
-		"method":    version(func(c *HTTPConfig) { c.Method = "PUT" }),
-		"query":     version(func(c *HTTPConfig) { c.Query = []string{"note"} }),
-		"private":   version(func(c *HTTPConfig) { c.AllowPrivate = true }),
-		"class":     version(func(c *HTTPConfig) { c.Class = agent.ClassIdempotent }),
+		"reconcile": version(func(c *HTTPConfig) { c.Reconcile = &HTTPAsk{URL: "https://example.org/", Found: "true"} }),
+		"found":     version(func(c *HTTPConfig) { c.Reconcile = &HTTPAsk{URL: "https://example.org/", Found: "false"} }),
+		"absent": version(func(c *HTTPConfig) {
+			c.Reconcile = &HTTPAsk{URL: "https://example.org/", Found: "true", Absent: "true"}
+		}),
+		"observe":      version(func(c *HTTPConfig) { c.Observe = &HTTPAsk{URL: "https://example.org/"} }),
+		"irreversible": version(func(c *HTTPConfig) { c.Irreversible = true }),
+		"compensate":   version(func(c *HTTPConfig) { c.Compensate = &Compensation{Tool: "void"} }),
+		"url":          version(func(c *HTTPConfig) { c.URL = "https://example.org/{order}" }),
+		"method":       version(func(c *HTTPConfig) { c.Method = "PUT" }),
+		"query":        version(func(c *HTTPConfig) { c.Query = []string{"note"} }),
+		"private":      version(func(c *HTTPConfig) { c.AllowPrivate = true }),
+		"class":        version(func(c *HTTPConfig) { c.Class = agent.ClassIdempotent }),
 	} {
-		if v == base {
-			t.Errorf("%s is no part of the version", name)
+		if other, ok := seen[v]; ok {
+			t.Errorf("%s is %s", name, other)
 		}
+		seen[v] = "the same as " + name
 	}
 }
 

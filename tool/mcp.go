@@ -115,10 +115,16 @@ func connectMCP(ctx context.Context, cfg MCPConfig, link *mcpLink) (*MCPServer, 
 		return nil, err
 	}
 	m.listing = describe(cfg, s.listed())
-	for i, l := range m.listing {
-		if l.Problem == "" {
-			m.tools = append(m.tools, &mcpTool{server: m, remote: l.Tool, spec: m.listing[i].Spec, digest: s.listed().digest(l.Tool)})
+	for _, l := range m.listing {
+		if l.Problem != "" {
+			continue
 		}
+		t := &mcpTool{server: m, remote: l.Tool, spec: l.Spec, digest: s.listed().digest(l.Tool)}
+		if t.more, err = t.asks(cfg.Tools[l.Tool], s.listed()); err != nil {
+			link.close()
+			return nil, link.about(err)
+		}
+		m.tools = append(m.tools, t)
 	}
 	return m, nil
 }
@@ -186,8 +192,8 @@ func checkMCP(c MCPConfig) (MCPConfig, error) {
 		return fail("a limit is negative; remove it to get the default")
 	}
 	for name, d := range c.Tools {
-		if d.Class == agent.ClassReconcilable {
-			return fail("tool %.80q: an MCP tool cannot be asked what became of a call; declare it idempotent or once", name)
+		if err := c.checkAsks(name, d); err != nil {
+			return fail("%w", err)
 		}
 	}
 	c.ListTimeout = cmp.Or(c.ListTimeout, defaultListTimeout)

@@ -23,15 +23,50 @@ type mcpTool struct {
 	remote string
 	spec   Spec
 	digest agent.Digest // of what the server said about it
+	more   extras
 }
 
-func (t *mcpTool) Spec() Spec { return t.spec }
+func (t *mcpTool) Spec() Spec     { return t.spec }
+func (t *mcpTool) extras() extras { return t.more }
 
-// Do calls the tool. A call that was not sent because the server had died meanwhile is made once more.
+// Do calls the tool.
 func (t *mcpTool) Do(ctx context.Context, c Call) (Result, error) {
 	link := t.server.link
+	a, res, err := t.call(ctx, c)
+	if a == nil {
+		return res, err
+	}
+	if a.err != nil {
+		return Result{}, t.refused(a.err)
+	}
+	res, err = readResult(a.result, link.cfg.MaxResult)
+	switch {
+	case errors.Is(err, errAnswerTooLarge):
+		return t.tooLarge()
+	case err != nil:
+		return Result{}, Failed(link.mask.Error(err))
+	}
+	return t.masked(res), nil
+}
+
+// masked masks what is text.
+func (t *mcpTool) masked(res Result) Result {
+	if res.textual() {
+		res.Data = t.server.link.mask.Bytes(res.Data)
+	}
+	return res
+}
+
+func (r Result) textual() bool {
+	return r.Type == "" || r.Type == jsonType || strings.HasPrefix(r.Type, "text/")
+}
+
+// call makes the call and returns the answer, or without one what that means. A call that was not sent because the
+// server had died meanwhile is made once more.
+func (t *mcpTool) call(ctx context.Context, c Call) (*answer, Result, error) {
+	link := t.server.link
 	if !json.Valid([]byte(c.Args)) {
-		return Result{}, Failed(fmt.Errorf("the arguments of %q are not JSON", t.remote))
+		return nil, Result{}, Failed(fmt.Errorf("the arguments of %q are not JSON", t.remote))
 	}
 	ctx, cancel := context.WithTimeout(ctx, t.spec.Timeout)
 	defer cancel()
@@ -41,15 +76,15 @@ func (t *mcpTool) Do(ctx context.Context, c Call) (Result, error) {
 		if link.ctx.Err() != nil {
 			err = errMCPClosed // which ended the wait
 		}
-		return Result{}, NotSent(link.about(err))
+		return nil, Result{}, NotSent(link.about(err))
 	}
 	defer free()
-	res, err := t.try(ctx, c)
+	a, res, err := t.try(ctx, c)
 	var lost *lostError
 	if errors.As(err, &lost) && Meaning(err) == OutcomeNotSent && ctx.Err() == nil {
-		res, err = t.try(ctx, c)
+		a, res, err = t.try(ctx, c)
 	}
-	return res, err
+	return a, res, err
 }
 
 // A lostError says that the session ended, or that the server does not know it any more.
@@ -58,48 +93,38 @@ type lostError struct{ err error }
 func (e *lostError) Error() string { return e.err.Error() }
 func (e *lostError) Unwrap() error { return e.err }
 
-func (t *mcpTool) try(ctx context.Context, c Call) (Result, error) {
+func (t *mcpTool) try(ctx context.Context, c Call) (*answer, Result, error) {
 	link := t.server.link
 	s, err := link.session(ctx)
 	if err != nil {
-		return Result{}, err
+		return nil, Result{}, err
 	}
 	now, err := s.current(ctx, t.remote, link.cfg.ListTimeout)
 	if err != nil {
-		return Result{}, NotSent(t.trouble(ctx, s, err))
+		return nil, Result{}, NotSent(t.trouble(ctx, s, err))
 	}
 	if now != t.digest {
-		return Result{}, Failed(link.about(fmt.Errorf("tool changed on the server: %q is not what it was when the worker "+
+		return nil, Result{}, Failed(link.about(fmt.Errorf("tool changed on the server: %q is not what it was when the worker "+
 			"connected to it, and was not called; have the operator look at it and start the worker anew", t.remote)))
 	}
 	a, sent, err := t.send(ctx, s, c)
 	if a == nil {
-		return t.unanswered(ctx, s, sent, err)
+		res, err := t.unanswered(ctx, s, sent, err)
+		return nil, res, err
 	}
 	s.answered.Store(true)
-	if a.err != nil {
-		return Result{}, t.refused(a.err)
-	}
-	res, err := readResult(a.result, link.cfg.MaxResult)
-	switch {
-	case errors.Is(err, errAnswerTooLarge):
-		return t.tooLarge()
-	case err != nil:
-		return Result{}, Failed(link.mask.Error(err))
-	}
-	if res.Type == "" || res.Type == jsonType || strings.HasPrefix(res.Type, "text/") {
-		res.Data = link.mask.Bytes(res.Data)
-	}
-	return res, nil
+	return a, Result{}, nil
 }
 
 // send makes the request. Without an answer it says whether anything was sent and what went wrong.
 func (t *mcpTool) send(ctx context.Context, s *mcpSession, c Call) (_ *answer, sent bool, _ error) {
 	ctx, f, done := newFlight(ctx)
 	defer done()
-	_, err := s.cs.CallTool(ctx, &mcp.CallToolParams{
-		Meta: mcp.Meta{MCPKey: c.Key}, Name: t.remote, Arguments: json.RawMessage(c.Args),
-	})
+	params := &mcp.CallToolParams{Name: t.remote, Arguments: json.RawMessage(c.Args)}
+	if c.Key != "" { // an ask has none of its own
+		params.Meta = mcp.Meta{MCPKey: c.Key}
+	}
+	_, err := s.cs.CallTool(ctx, params)
 	if a := f.answer.Load(); a != nil {
 		return a, true, nil
 	}

@@ -69,6 +69,8 @@ const (
 	unreadable   = "[the tool answered, but not in the protocol's form]"
 )
 
+func (r wireResult) structured() bool { return len(r.Structured) > 0 && string(r.Structured) != "null" }
+
 func (r wireResult) convert() Result {
 	var raws []json.RawMessage
 	if len(r.Content) > 0 && json.Unmarshal(r.Content, &raws) != nil {
@@ -78,7 +80,7 @@ func (r wireResult) convert() Result {
 	for i, raw := range raws {
 		blocks[i] = readBlock(raw)
 	}
-	structured := len(r.Structured) > 0 && string(r.Structured) != "null"
+	structured := r.structured()
 	if len(blocks) == 1 && !structured {
 		if res, ok := blocks[0].alone(); ok {
 			return res

@@ -14,7 +14,11 @@ import (
 func describe(cfg MCPConfig, list toolList) []MCPListing {
 	out := make([]MCPListing, 0, len(list))
 	for _, t := range list {
-		out = append(out, describeTool(cfg, t))
+		l := describeTool(cfg, t)
+		if l.Problem == "" {
+			l.Problem = unasked(cfg.Tools[t.Name], list)
+		}
+		out = append(out, l)
 	}
 	out = append(out, undelivered(cfg, list)...)
 	slices.SortStableFunc(out, func(a, b MCPListing) int { return strings.Compare(a.Tool, b.Tool) })
@@ -40,8 +44,12 @@ func describeTool(cfg MCPConfig, t remoteTool) MCPListing {
 	spec, err := Declare(Spec{
 		Name: MCPName(cfg.Name, t.Name), Description: t.Description, Parameters: t.InputSchema,
 		Class: d.Class, Window: d.Window, Timeout: d.Timeout, Identity: d.Identity, Resource: d.Resource,
+		Risk: d.Risk, Irreversible: d.Irreversible, Compensate: d.Compensate, AbsentAfter: d.AbsentAfter,
 		Source: "mcp:" + cfg.Name,
 	}, versionOf(cfg, t))
+	if err == nil {
+		err = checkExtras(spec, d.Reconcile != nil)
+	}
 	if err == nil {
 		_, err = compile(spec)
 	}
@@ -61,21 +69,23 @@ func versionOf(cfg MCPConfig, t remoteTool) any {
 		env = append(env, name)
 	}
 	slices.Sort(env)
-	plain := map[string]string{}
-	for name, value := range cfg.Headers {
-		if _, secret := cfg.HeaderRefs[name]; !secret {
-			plain[name] = value
-		}
-	}
 	command, err := json.Marshal(cfg.Command) // as text: Declare's envelope wants valid UTF-8
 	if err != nil {
 		command = nil // strings always have a JSON form
 	}
-	return map[string]any{
+	v := map[string]any{
 		"server": cfg.Name, "command": string(command), "url": cfg.URL, "env": env,
-		"headers": plain, "headerRefs": cfg.HeaderRefs,
+		"headers": plainHeaders(cfg.Headers, cfg.HeaderRefs), "headerRefs": cfg.HeaderRefs,
 		"tool": t.Name, "output": string(t.OutputSchema), "annotations": t.Annotations,
 	}
+	d := cfg.Tools[t.Name]
+	if d.Reconcile != nil {
+		v["reconcile"] = d.Reconcile
+	}
+	if d.Observe != nil {
+		v["observe"] = d.Observe
+	}
+	return v
 }
 
 // undelivered are the declared tools that the server does not list.

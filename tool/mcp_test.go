@@ -452,6 +452,10 @@ func TestAnnotationsCountOnlyOnATrustedServer(t *testing.T) {
 	}
 }
 
+func declares(d Declaration) func(*MCPConfig, *remoteTool) {
+	return func(c *MCPConfig, _ *remoteTool) { c.Tools = map[string]Declaration{"t": d} }
+}
+
 func TestVersionCoversWhatDecidesAndNoSecret(t *testing.T) {
 	t.Parallel()
 	tool := func() remoteTool {
@@ -464,8 +468,8 @@ func TestVersionCoversWhatDecidesAndNoSecret(t *testing.T) {
 		}
 		r := tool()
 		change(&c, &r)
-		l := describe(c, toolList{r})
-		if len(l) != 1 || l[0].Problem != "" {
+		l := describe(c, toolList{r, {Name: "u", InputSchema: r.InputSchema}})
+		if len(l) != 2 || l[0].Problem != "" {
 			t.Fatal(l)
 		}
 		return l[0].Spec.Version
@@ -495,6 +499,15 @@ func TestVersionCoversWhatDecidesAndNoSecret(t *testing.T) {
 		"class": func(c *MCPConfig, _ *remoteTool) {
 			c.Tools = map[string]Declaration{"t": {Class: agent.ClassRead}}
 		},
+		"reconcile": declares(Declaration{Reconcile: &MCPAsk{Tool: "u", Found: "true"}}),
+		"found":     declares(Declaration{Reconcile: &MCPAsk{Tool: "u", Found: "!error"}}),
+		"absent":    declares(Declaration{Reconcile: &MCPAsk{Tool: "u", Found: "true", Absent: "error"}}),
+		"delay":     declares(Declaration{Reconcile: &MCPAsk{Tool: "u", Found: "true"}, AbsentAfter: time.Second}),
+		"observe":   declares(Declaration{Observe: &MCPAsk{Tool: "u"}}),
+		"observe's": declares(Declaration{Observe: &MCPAsk{Tool: "u", Args: map[string]string{"a": "key"}}}),
+		"risk":      declares(Declaration{Risk: agent.RiskLow}),
+		"harm":      declares(Declaration{Irreversible: true}),
+		"undo":      declares(Declaration{Compensate: &Compensation{Tool: "void"}}),
 	} {
 		v := version(other)
 		if seen[v] != "" {
@@ -523,16 +536,16 @@ func TestConfigurationIsCheckedBeforeAnythingStarts(t *testing.T) {
 	t.Parallel()
 	ok := MCPConfig{Name: "s", Command: []string{"true"}}
 	for want, change := range map[string]func(*MCPConfig){
-		"rename it":                func(c *MCPConfig) { c.Name = "a b" },
-		"either a command or":      func(c *MCPConfig) { c.URL = "http://x/" },
-		"name a program":           func(c *MCPConfig) { c.Command = []string{""} },
-		"not NAME=value":           func(c *MCPConfig) { c.Env = []string{"x"} },
-		"https://host/path":        func(c *MCPConfig) { c.Command, c.URL = nil, "ftp://x/" },
-		"move them to headers":     func(c *MCPConfig) { c.Command, c.URL = nil, "http://a:hunter22secret@x/" },
-		"negative":                 func(c *MCPConfig) { c.MaxResult = -1 },
-		"cannot be asked":          func(c *MCPConfig) { c.Tools = map[string]Declaration{"t": {Class: agent.ClassReconcilable}} },
-		"url cannot be read":       func(c *MCPConfig) { c.Command, c.URL = nil, "http://a:hunter22secret@[x/" },
-		`mcp server "": a name is`: func(c *MCPConfig) { c.Name = "" },
+		"rename it":                 func(c *MCPConfig) { c.Name = "a b" },
+		"either a command or":       func(c *MCPConfig) { c.URL = "http://x/" },
+		"name a program":            func(c *MCPConfig) { c.Command = []string{""} },
+		"not NAME=value":            func(c *MCPConfig) { c.Env = []string{"x"} },
+		"https://host/path":         func(c *MCPConfig) { c.Command, c.URL = nil, "ftp://x/" },
+		"move them to headers":      func(c *MCPConfig) { c.Command, c.URL = nil, "http://a:hunter22secret@x/" },
+		"negative":                  func(c *MCPConfig) { c.MaxResult = -1 },
+		"its class is reconcilable": func(c *MCPConfig) { c.Tools = map[string]Declaration{"t": {Class: agent.ClassReconcilable}} },
+		"url cannot be read":        func(c *MCPConfig) { c.Command, c.URL = nil, "http://a:hunter22secret@[x/" },
+		`mcp server "": a name is`:  func(c *MCPConfig) { c.Name = "" },
 	} {
 		c := ok
 		change(&c)
