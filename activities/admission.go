@@ -3,9 +3,11 @@ package activities
 import (
 	"errors"
 	"fmt"
+	"strings"
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
 )
@@ -60,7 +62,7 @@ func (r *toolRun) authority() (*agent.ToolResult, error) {
 func (r *toolRun) lapsed(inForce agent.Verdict, terms *agent.Terms) string {
 	g := r.in.Grant
 	switch {
-	case g.Action != r.in.Action:
+	case g.Action != r.in.Action || !strings.HasPrefix(g.ID, r.key+"#") || !r.approved(g):
 		return "the approval is for another action"
 	case !g.Expires.IsZero() && r.clock().After(g.Expires):
 		return "the approval has expired"
@@ -69,6 +71,20 @@ func (r *toolRun) lapsed(inForce agent.Verdict, terms *agent.Terms) string {
 		return err.Error()
 	}
 	return ""
+}
+
+// approved says whether the arguments that are sent are those that each approver who edited them wrote: the digest
+// that such a decision names is of the action that it was made of.
+func (r *toolRun) approved(g *agent.Grant) bool {
+	for _, d := range g.Decisions {
+		if d.Args == "" {
+			continue
+		}
+		if args, err := approval.Canonical([]byte(d.Args)); err != nil || args != r.in.Args {
+			return false
+		}
+	}
+	return true
 }
 
 // drifted compares the target with what the approvers saw of it.
