@@ -111,6 +111,9 @@ func with(d agent.ApprovalDecision, change func(*agent.ApprovalDecision)) agent.
 func view[T any](t *testing.T, env *testsuite.TestWorkflowEnvironment, name string) T {
 	t.Helper()
 	var out T
+	if env.IsWorkflowCompleted() {
+		t.Fatalf("the run is over: %v", env.GetWorkflowError())
+	}
 	v, err := env.QueryWorkflow(name)
 	if err == nil {
 		err = v.Get(&out)
@@ -423,8 +426,11 @@ func TestAnUncertainEffectHoldsTheTurnUntilItIsSettled(t *testing.T) {
 		left   int
 	}{
 		"by a person": {agent.Settlement{Key: keyAt(1, 1, pay), Outcome: agent.StateCommitted, Evidence: "seen in the ledger", Approver: "alice"}, agent.SettleResult{}, "settled as committed", true, 0},
-		"by a late attempt": {agent.Settlement{Key: keyAt(1, 1, pay)}, agent.SettleResult{Result: agent.ToolResult{State: agent.StateFailed, Attempt: 1, Text: "refused by the bank"}},
-			"refused by the bank", true, 0},
+		"by a late attempt": {
+			agent.Settlement{Key: keyAt(1, 1, pay)},
+			agent.SettleResult{Result: agent.ToolResult{State: agent.StateFailed, Attempt: 1, Text: "refused by the bank"}},
+			"refused by the bank", true, 0,
+		},
 		"by a word that knows nothing": {agent.Settlement{Key: keyAt(1, 1, pay)}, agent.SettleResult{Why: "still not known"}, "nobody knows", false, 1},
 		"without evidence":             {agent.Settlement{Key: keyAt(1, 1, pay), Outcome: agent.StateFailed, Approver: "alice"}, agent.SettleResult{}, "nobody knows", false, 1},
 	} {

@@ -167,6 +167,7 @@ func (t *turn) edit(a agent.Approval, res agent.JudgeResult) {
 	}
 	t.st.Requests.Proposed(*j.ask, a)
 	if t.st.Requests.Accept(*j.ask, d, res.Quorum) {
-		t.move(t.key(j), agent.StateAuthorized, who, "edited by "+who, nil)
+		edited, _ := t.st.Requests.Get(*j.ask)
+		t.moveAsked(edited, agent.StateAuthorized, who, "edited by "+who)
 	}
 }
