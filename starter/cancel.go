@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"time"
@@ -25,8 +26,9 @@ func newCancel(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "cancel SESSION",
 		Short: "Cancel the running turn",
-		Long: `Asks the running turn to stop, waits a little for its end and says what could not be stopped. The session
-stays open. What an action has done to the world is not undone.`,
+		Long: `Asks the running turn to stop, waits a little for its end and says what became of each action: whether its tool
+stopped it, could not stop it, or had done it before. The session stays open. What an action has done to the world
+is undone only if policy says so; by hand: holdfast compensate.`,
 		Example: `  holdfast cancel support-x7k2mq --reason "wrong customer"`,
 		Args:    cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
@@ -49,7 +51,8 @@ type ending struct {
 	Turn    int            `json:"turn"`
 	Status  agent.Status   `json:"status"`
 	Reason  *agent.Reason  `json:"reason,omitempty"`
-	Effects []agent.Effect `json:"effects,omitempty"` // that could not be stopped
+	Effects []agent.Effect `json:"effects,omitempty"` // that were asked to stop, or whose outcome is open
+	Dropped int64          `json:"dropped,omitempty"` // model calls that were given up, and may be charged for
 	Ended   bool           `json:"ended"`
 }
 
@@ -88,7 +91,7 @@ func (o *cancelOptions) run(ctx context.Context) error {
 	case log == nil: // no time was left to look
 		log = newTurnLog(decoder{c.payloads}, n)
 	}
-	return o.print(log)
+	return o.print(o.ending(ctx, c, log))
 }
 
 func notRunning(turn int) string {
@@ -98,22 +101,42 @@ func notRunning(turn int) string {
 	return fmt.Sprintf("turn %d is not running", turn)
 }
 
-func (o *cancelOptions) print(log *turnLog) error {
+// ending puts together what became of the turn. Its own word, or its closing record, knows more than the history.
+func (o *cancelOptions) ending(ctx context.Context, c *conn, log *turnLog) ending {
 	e := ending{Session: o.session, Turn: log.turn, Status: log.status, Reason: log.reason, Ended: log.ended}
-	if log.result != nil {
-		e.Effects = log.result.Effects
+	effects := log.ledger()
+	f := newFinder(c, o.app.storeAtHand(ctx))
+	defer f.close()
+	if l, err := f.ledger(ctx, log.scope(), address{session: o.session, turn: log.turn}); err == nil && l.source != sourceHistory {
+		effects = l.effects
 	}
+	for _, ef := range effects {
+		if ef.Cancel != "" || ef.State == agent.StateUncertain || !log.ended && ef.State == agent.StateAuthorized {
+			e.Effects = append(e.Effects, ef)
+		}
+	}
+	if log.result != nil {
+		e.Dropped = log.result.Usage.Dropped
+	}
+	return e
+}
+
+func (o *cancelOptions) print(e ending) error {
 	a := o.app
 	if a.json() {
 		return a.printJSON(e)
 	}
-	if !e.Ended {
+	if e.Ended {
+		fmt.Fprintf(a.Out, "turn %d: %s\n", e.Turn, line(string(e.Status), 32))
+	} else {
 		fmt.Fprintf(a.Out, "turn %d was asked to stop and has not ended yet; it waits for what it is doing\n", e.Turn)
-		return nil
 	}
-	fmt.Fprintf(a.Out, "turn %d: %s\n", e.Turn, line(string(e.Status), 32))
 	for _, ef := range e.Effects {
-		fmt.Fprintf(a.Out, "could not be stopped: %s: %s, key %s\n", line(ef.Tool, 64), line(string(ef.State), 32), line(ef.Key, 240))
+		fmt.Fprintf(a.Out, "%s: %s (%s), key %s\n", line(ef.Tool, 64), cancelText(cmp.Or(ef.Cancel, agent.CancelAsked)),
+			line(string(ef.State), 32), line(ef.Key, 240))
+	}
+	if e.Dropped > 0 {
+		a.note("%s dropped while it was under way: it may be charged for, and is not in the usage", count(int(e.Dropped), "model call"))
 	}
 	return nil
 }

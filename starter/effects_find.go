@@ -130,6 +130,15 @@ func (f *finder) answers(ctx context.Context, l *ledger, queue string) bool {
 	return true
 }
 
+// queueOf returns the task queue of a run, "" when it cannot be found out.
+func (f *finder) queueOf(ctx context.Context, at address) string {
+	d, err := f.conn.describe(ctx, at.workflow(), "")
+	if err != nil {
+		return ""
+	}
+	return d.GetExecutionConfig().GetTaskQueue().GetName()
+}
+
 func (f *finder) history(ctx context.Context, l *ledger) error {
 	log, err := f.conn.workflowLog(ctx, l.at)
 	if err != nil {

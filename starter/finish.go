@@ -3,6 +3,7 @@ package starter
 import (
 	"context"
 	"fmt"
+	"strings"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -18,8 +19,11 @@ type turnEnd struct {
 	Body    *agent.Body    `json:"body,omitempty"` // the whole answer, when Answer is its beginning
 	Reason  *agent.Reason  `json:"reason,omitempty"`
 	Effects []agent.Effect `json:"effects,omitempty"` // not resolved
-	Usage   *agent.Usage   `json:"usage,omitempty"`
-	Cursor  cursor         `json:"cursor,omitempty"`
+	// Approvals are the requests that wait.
+	Approvals []agent.Approval `json:"approvals,omitempty"`
+	Spent     *agent.Budget    `json:"spent,omitempty"`
+	Usage     *agent.Usage     `json:"usage,omitempty"`
+	Cursor    cursor           `json:"cursor,omitempty"`
 }
 
 func (t *turnLog) summary(session string, at cursor) turnEnd {
@@ -32,6 +36,17 @@ func (t *turnLog) summary(session string, at cursor) turnEnd {
 	}
 	if t.result != nil {
 		r.Effects, r.Usage = t.result.Effects, &t.result.Usage
+		if t.result.Spent != (agent.Budget{}) {
+			r.Spent = &t.result.Spent
+		}
+	}
+	if r.Status == agent.StatusWaiting {
+		r.Approvals = t.waitingFor()
+		for _, e := range t.effects {
+			if doubtful(*e) {
+				r.Effects = append(r.Effects, *e)
+			}
+		}
 	}
 	return r
 }
@@ -80,9 +95,12 @@ func (p *printer) explainStatus(f *follower, r turnEnd) error {
 		if r.Waiting != "" {
 			what = r.Waiting
 		}
-		err.err = withHint(fmt.Errorf("turn %d of session %q waits for %s", r.Turn, f.session, line(what, 2*lineLimit)),
-			"look at it with `holdfast show %s`; give it more with `holdfast extend %s --steps 10`, or end it with `holdfast cancel %s`",
-			f.session, f.session, f.session)
+		err.err = withHint(fmt.Errorf("turn %d of session %q waits for %s", r.Turn, f.session, line(what, 2*lineLimit)), "%s", r.answers(f.session))
+		return err
+	case agent.StatusBudget:
+		err.code = ExitBudget
+		err.err = withHint(fmt.Errorf("turn %d of session %q used up its budget%s", r.Turn, f.session, r.used()),
+			"what it did stands; for the next turn to have more: holdfast extend %s --steps 10", f.session)
 		return err
 	case agent.StatusCancelled:
 		err.code = ExitCancelled
@@ -100,6 +118,42 @@ func (p *printer) explainStatus(f *follower, r turnEnd) error {
 		return err
 	}
 	return nil
+}
+
+// answersNamed is how many requests are named one by one.
+const answersNamed = 3
+
+// answers names the commands that answer what a turn waits for.
+func (r *turnEnd) answers(session string) string {
+	var out []string
+	for i, a := range r.Approvals {
+		if i == answersNamed {
+			out = append(out, "see all with `holdfast approvals --session "+session+"`")
+			break
+		}
+		out = append(out, "decide with `"+approveCommand(a.ID)+"` or `"+strings.Replace(approveCommand(a.ID), "approve", "decline", 1)+" --reason '...'`")
+	}
+	for _, e := range r.Effects {
+		if e.State == agent.StateUncertain {
+			out = append(out, "find out what became of it, then `"+settleCommand(e.Key)+"`")
+		}
+	}
+	if len(out) == 0 {
+		out = append(out, fmt.Sprintf("give it more with `holdfast extend %s --steps 10`", session))
+	}
+	return fmt.Sprintf("look at it with `holdfast show %s`; %s; or end it with `holdfast cancel %s`", session, strings.Join(out, "; "), session)
+}
+
+// used says what a turn has used up.
+func (r *turnEnd) used() string {
+	text := ""
+	if r.Reason != nil {
+		text = ": " + line(r.Reason.Message, 2*lineLimit)
+	}
+	if r.Spent != nil {
+		text += "; spent " + budgetText(*r.Spent)
+	}
+	return text
 }
 
 func reasonHint(r *agent.Reason) string {

@@ -29,12 +29,17 @@ type follower struct {
 // turn follows a turn to its end, or until it waits for a person, across all its runs. From is where an
 // earlier following ended; nil begins with the turn.
 func (f *follower) turn(ctx context.Context, n int, from cursor) (*turnLog, error) {
-	id := agent.TurnID(f.session, n)
+	return f.workflow(ctx, address{session: f.session, turn: n}, from)
+}
+
+// workflow does the same for a turn or a late compensation.
+func (f *follower) workflow(ctx context.Context, at address, from cursor) (*turnLog, error) {
+	id := at.workflow()
 	run, after, err := f.first(ctx, id, from)
 	if err != nil {
 		return nil, err
 	}
-	log := newTurnLog(decoder{f.conn.payloads}, n)
+	log := newTurnLog(decoder{f.conn.payloads}, at.turn)
 	watch := f.watchdog(ctx, id)
 	defer watch.stop()
 	for {

@@ -4,6 +4,7 @@ import (
 	"fmt"
 	"strconv"
 	"strings"
+	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -45,5 +46,21 @@ func usageText(u agent.Usage) string {
 	if u.Micros > 0 {
 		s += ", cost " + money(u.Micros)
 	}
+	if u.Dropped > 0 {
+		s += fmt.Sprintf(", and %s given up that may be charged for", count(int(u.Dropped), "call"))
+	}
 	return s
+}
+
+// budgetText says what was spent of a budget, or granted.
+func budgetText(b agent.Budget) string {
+	parts := []string{count(b.Steps, "step"), fmt.Sprintf("%d tokens", b.Tokens)}
+	if b.Micros > 0 {
+		parts = append(parts, "cost "+money(b.Micros))
+	}
+	parts = append(parts, count(b.Effects, "effect"))
+	if b.Time > 0 {
+		parts = append(parts, b.Time.Std().Round(time.Millisecond).String()+" of work")
+	}
+	return strings.Join(parts, ", ")
 }

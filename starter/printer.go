@@ -40,9 +40,10 @@ func (p *printer) line(e event) string {
 	}
 	text := e.Text // made visible where it was composed
 	switch e.Type {
-	case evTurnEnded, evTurnWaiting, evSessionEnded:
+	case evTurnEnded, evTurnWaiting, evSessionEnded, evApprovalRequested:
 		text = p.app.paint(w, bold, text)
-	case evModelFailed, evToolFailed, evToolRefused, evWorkerLost, evWorkerStuck:
+	case evModelFailed, evToolFailed, evToolRefused, evWorkerLost, evWorkerStuck,
+		evApprovalRefused, evApprovalVoid, evEffectUncertain, evEffectRefused, evEffectConflict, evUndoFailed, evBudget:
 		text = p.app.paint(w, red, text)
 	}
 	return p.app.paint(w, dim, e.Time.Local().Format("15:04:05")) + "  " + text

@@ -2,33 +2,35 @@ package starter
 
 import (
 	"context"
-	"fmt"
-	"strings"
+	"slices"
 	"time"
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/approval"
 )
 
 type showOptions struct {
-	app     *App
-	session string
-	turn    int
+	app  *App
+	at   address
+	turn int
 }
 
 func newShow(a *App) *cobra.Command {
 	o := &showOptions{app: a}
 	cmd := &cobra.Command{
-		Use:   "show SESSION",
-		Short: "Show a turn's steps, actions, effects and cost",
+		Use:   "show SESSION[/turn-N]",
+		Short: "Show a turn's steps, actions, approvals, effects and cost",
 		Example: `  holdfast show support-x7k2mq
-  holdfast show support-x7k2mq --turn 2 -o json`,
+  holdfast show support-x7k2mq/turn-2 -o json`,
 		Args: cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
-			o.session = args[0]
+			at, err := parseAddress(args[0])
+			if err != nil {
+				return err
+			}
+			o.at = at
 			return o.run(cmd.Context())
 		},
 		ValidArgsFunction: a.completeSessions,
@@ -55,10 +57,17 @@ type shownTurn struct {
 	Store      string         `json:"store,omitempty"`
 	Head       agent.Head     `json:"head"`
 	Usage      agent.Usage    `json:"usage"`
+	Spent      *agent.Budget  `json:"spent,omitempty"`
 	Steps      []shownStep    `json:"steps"`
-	Effects    []agent.Effect `json:"effects,omitempty"` // open ones and, while the turn answers, settled ones
-	Folded     []agent.Count  `json:"folded,omitempty"`  // settled ones that the turn only counts
-	Closing    agent.Digest   `json:"closing,omitempty"`
+	// Undos are the compensations that ran in this turn, or, with Undo, all that there is.
+	Undos     []shownAction    `json:"compensations,omitempty"`
+	Undo      *agent.UndoInput `json:"undo,omitempty"`
+	Source    string           `json:"source"` // who tells of the effects and the approvals
+	Effects   []agent.Effect   `json:"effects,omitempty"`
+	Folded    []agent.Count    `json:"folded,omitempty"` // settled ones that the turn only counts
+	Approvals []agent.Approval `json:"approvals,omitempty"`
+	Refused   []agent.Refusal  `json:"refused,omitempty"` // decisions and settlements that did not count
+	Closing   agent.Digest     `json:"closing,omitempty"`
 }
 
 type shownStep struct {
@@ -74,49 +83,57 @@ type shownStep struct {
 }
 
 type shownAction struct {
-	Call    int               `json:"call"`
-	ID      string            `json:"id,omitempty"`
-	Tool    string            `json:"tool"`
-	Args    string            `json:"args,omitempty"` // exactly as the tool got them
-	Class   agent.Class       `json:"class,omitempty"`
-	Key     string            `json:"key,omitempty"`
-	Verdict agent.Verdict     `json:"verdict,omitzero"`
-	Trouble string            `json:"trouble,omitempty"`
-	Result  *agent.ToolResult `json:"result,omitempty"`
-	Attempt int               `json:"attempt,omitempty"`
-	Pending bool              `json:"pending,omitempty"`
+	Call int    `json:"call"`
+	ID   string `json:"id,omitempty"`
+	Tool string `json:"tool"`
+	Args string `json:"args,omitempty"` // exactly as the tool got them
+	// Proposed are the model's own arguments, when an approver edited them.
+	Proposed string            `json:"proposed,omitempty"`
+	Class    agent.Class       `json:"class,omitempty"`
+	Key      string            `json:"key,omitempty"`
+	Verdict  agent.Verdict     `json:"verdict,omitzero"`
+	Trouble  string            `json:"trouble,omitempty"`
+	Result   *agent.ToolResult `json:"result,omitempty"`
+	Attempt  int               `json:"attempt,omitempty"`
+	Pending  bool              `json:"pending,omitempty"`
+	State    agent.State       `json:"state,omitempty"`  // of the effect
+	Undoes   string            `json:"undoes,omitempty"` // key of the effect that it compensates
+	// Approvals are the requests for it, the latest last.
+	Approvals []agent.Approval `json:"approvals,omitempty"`
 }
 
 func (o *showOptions) run(ctx context.Context) error {
-	if err := checkSessionID(o.session); err != nil {
-		return err
-	}
 	if o.turn < 0 {
 		return usageError("--turn %d: turns count from 1", o.turn)
+	}
+	if o.turn != 0 && o.at.turn != 0 {
+		return usageError("the turn is given twice: as %s and by --turn", o.at)
 	}
 	c, err := o.app.connect(ctx)
 	if err != nil {
 		return err
 	}
 	defer c.Close()
-	if _, err := c.describeSession(ctx, o.session); err != nil {
-		return err
-	}
-	n, err := c.turnOrLatest(ctx, o.session, o.turn)
+	info, err := c.describeSession(ctx, o.at.session)
 	if err != nil {
 		return err
 	}
-	log, err := c.turnLog(ctx, o.session, n)
+	if o.at.turn == 0 {
+		if o.at.turn, err = c.turnOrLatest(ctx, o.at.session, o.turn); err != nil {
+			return err
+		}
+	}
+	log, err := c.workflowLog(ctx, o.at)
 	if isNotFound(err) {
-		return noTurn(o.session, n)
+		return noTurn(o.at.session, o.at.turn)
 	}
 	if err != nil {
 		return err
 	}
-	s := log.shown(o.session)
+	s := log.shown(o.at.session)
+	o.ask(ctx, c, log, agent.NewScope(o.at.session, firstRunOf(info)), &s)
 	if !log.ended {
-		o.askTurn(ctx, c, &s)
-		s.Trouble = c.silenceReason(ctx, agent.TurnID(o.session, n), o.app.queue(""))
+		s.Trouble = c.silenceReason(ctx, o.at.workflow(), o.app.queue(""))
 	}
 	if o.app.json() {
 		return o.app.printJSON(s)
@@ -125,17 +142,66 @@ func (o *showOptions) run(ctx context.Context) error {
 	return nil
 }
 
-// askTurn adds what only the turn itself can say; without a worker nobody answers.
-func (o *showOptions) askTurn(ctx context.Context, c *conn, s *shownTurn) {
-	var v agent.TurnView
-	if err := c.ask(ctx, agent.TurnID(o.session, s.Turn), agent.QueryTurn, &v); err != nil {
-		o.app.note("note: the turn itself does not answer (%s); this is what its history says", line(err.Error(), 120))
+// ask adds what the turn itself, or its closing record, knows better than the history.
+func (o *showOptions) ask(ctx context.Context, c *conn, log *turnLog, scope agent.Scope, s *shownTurn) {
+	f := newFinder(c, o.app.storeAtHand(ctx))
+	defer f.close()
+	l := &ledger{at: o.at, scope: scope, running: !log.ended}
+	s.Source = sourceHistory
+	switch {
+	case log.ended && f.closed(ctx, l):
+	case f.answers(ctx, l, f.queueOf(ctx, o.at)):
+	case !log.ended:
+		o.app.note("note: the turn itself does not answer; this is what its history says")
+		s.attach()
+		return
+	default:
+		s.attach()
 		return
 	}
-	s.Waiting, s.Effects, s.Folded, s.Usage, s.Head = v.Waiting, v.Ledger, v.Folded, v.Usage, v.Head
-	if v.Status != "" {
-		s.Status = v.Status
+	s.Source, s.Effects, s.Folded, s.Approvals, s.Refused = l.source, l.effects, l.folded, l.approvals, l.refused
+	if v := l.view; v != nil {
+		s.Waiting, s.Usage, s.Head, s.Spent = v.Waiting, v.Usage, v.Head, &v.Spent
+		if v.Status != "" {
+			s.Status = v.Status
+		}
 	}
+	s.attach()
+}
+
+// attach puts the effects and the approvals where their calls are. An edited call has approvals under two keys.
+func (s *shownTurn) attach() {
+	for i := range s.Steps {
+		for j := range s.Steps[i].Actions {
+			act := &s.Steps[i].Actions[j]
+			s.fillIn(act, func(a agent.Approval) bool {
+				return a.Place.Step == s.Steps[i].Step && a.Place.Call == act.Call && !isUndo(a.Key)
+			})
+		}
+	}
+	for i := range s.Undos {
+		act := &s.Undos[i]
+		s.fillIn(act, func(a agent.Approval) bool { return a.Key == act.Key })
+	}
+}
+
+func (s *shownTurn) fillIn(act *shownAction, of func(agent.Approval) bool) {
+	for _, a := range s.Approvals {
+		if of(a) {
+			act.Approvals = append(act.Approvals, a)
+		}
+	}
+	slices.SortStableFunc(act.Approvals, func(a, b agent.Approval) int { return a.RequestedAt.Compare(b.RequestedAt) })
+	for _, e := range s.Effects {
+		if e.Key == act.Key {
+			act.State = e.State
+		}
+	}
+}
+
+func isUndo(key string) bool {
+	k, err := parseKey(key)
+	return err == nil && k.undo
 }
 
 // turnLog reads all runs of a turn as far as they are there.
@@ -191,8 +257,15 @@ func (t *turnLog) shown(session string) shownTurn {
 	for _, a := range t.order {
 		t.place(&s, a)
 	}
+	s.Undo, s.Effects = t.undo, t.ledger()
+	for _, a := range t.approvals {
+		s.Approvals = append(s.Approvals, *a)
+	}
 	if t.result != nil {
-		s.Usage, s.Effects, s.Closing = t.result.Usage, t.result.Effects, t.result.Closing
+		s.Usage, s.Closing = t.result.Usage, t.result.Closing
+		if t.result.Spent != (agent.Budget{}) {
+			s.Spent = &t.result.Spent
+		}
 	}
 	return s
 }
@@ -206,21 +279,41 @@ func (t *turnLog) place(s *shownTurn, a *activity) {
 			step.Said, step.Finish, step.Usage, step.By, step.Adopted = r.Text, r.Finish, &r.Usage, &r.Producer, r.Adopted
 			s.Usage = s.Usage.Add(r.Usage)
 			for i, c := range r.Calls {
-				step.Actions = append(step.Actions, shownAction{
-					Call: i + 1, ID: c.ID, Tool: c.Tool, Args: c.Args,
-					Class: c.Class, Verdict: c.Verdict, Trouble: c.Trouble, Pending: c.Trouble == "" && c.Verdict.Decision == agent.DecisionAllow,
-				})
+				p := a.model.Place
+				p.Call = i + 1
+				step.Actions = append(step.Actions, calledAction(a.model.Scope, p, c))
 			}
 		}
 		s.Steps = append(s.Steps, step)
+	case a.tool != nil && a.tool.Undoes != "":
+		s.Undos = append(s.Undos, shownAction{Call: a.tool.Call})
+		a.fill(&s.Undos[len(s.Undos)-1])
 	case a.tool != nil:
-		act := s.action(a.tool.Place)
-		act.Tool, act.Args, act.Class = a.tool.Tool, a.tool.Args, a.tool.Class
-		act.Key = agent.ActionKey(a.tool.Scope, a.tool.Place, a.tool.Action)
-		act.Result, act.Attempt, act.Pending = a.outcome, a.attempt, a.open
-		if a.trouble != "" {
-			act.Trouble = a.trouble
-		}
+		a.fill(s.action(a.tool.Place))
+	}
+}
+
+func calledAction(s agent.Scope, p agent.Place, c agent.Call) shownAction {
+	act := shownAction{
+		Call: p.Call, ID: c.ID, Tool: c.Tool, Args: c.Args, Class: c.Class, Verdict: c.Verdict, Trouble: c.Trouble,
+		Pending: c.Trouble == "" && c.Verdict.Decision == agent.DecisionAllow,
+	}
+	if c.Action != "" {
+		act.Key = agent.ActionKey(s, p, c.Action)
+	}
+	return act
+}
+
+// fill adds what the tool's activity got and gave.
+func (a *activity) fill(act *shownAction) {
+	if act.Args != "" && act.Args != a.tool.Args {
+		act.Proposed = act.Args
+	}
+	act.Tool, act.Args, act.Class, act.Undoes = a.tool.Tool, a.tool.Args, a.tool.Class, a.tool.Undoes
+	act.Key = a.tool.Key()
+	act.Result, act.Attempt, act.Pending = a.outcome, a.attempt, a.open
+	if a.trouble != "" {
+		act.Trouble = a.trouble
 	}
 }
 
@@ -243,98 +336,4 @@ func (s *shownTurn) action(p agent.Place) *shownAction {
 	}
 	step.Actions = append(step.Actions, shownAction{Call: p.Call})
 	return &step.Actions[len(step.Actions)-1]
-}
-
-func (a *App) printTurn(s *shownTurn) {
-	fmt.Fprintf(a.Out, "%s turn %d: %s\n", a.paint(a.Out, bold, s.Session), s.Turn, a.paint(a.Out, bold, line(string(s.Status), 32)))
-	a.field("agent", s.Agent)
-	a.field("tenant", s.Tenant)
-	if s.Message != nil {
-		a.field("message", s.Message.Text)
-		a.field("from", s.Message.From)
-	}
-	a.field("waits for", s.Waiting)
-	a.field("trouble", s.Trouble)
-	if s.Reason != nil {
-		a.field("reason", s.Reason.Type+": "+s.Reason.Message)
-	}
-	if !s.Started.IsZero() {
-		a.field("started", s.Started.Local().Format(time.DateTime))
-	}
-	if !s.Ended.IsZero() {
-		a.field("took", s.Ended.Sub(s.Started).Round(time.Millisecond).String())
-	}
-	a.field("usage", usageText(s.Usage))
-	a.field("definition", string(s.Definition))
-	a.field("closing record", string(s.Closing))
-	for _, step := range s.Steps {
-		a.printStep(step)
-	}
-	if len(s.Effects) > 0 {
-		fmt.Fprintf(a.Out, "\n%s\n", a.paint(a.Out, bold, "effects"))
-	}
-	for _, e := range s.Effects {
-		fmt.Fprintf(a.Out, "  %s %s  %s\n", line(string(e.State), 32), line(e.Tool, 64), line(e.Key, 240))
-		a.field("  note", e.Note)
-	}
-	for _, c := range s.Folded {
-		fmt.Fprintf(a.Out, "  %s %d earlier ones\n", line(string(c.State), 32), c.N)
-	}
-}
-
-// field prints a name and what it holds, whole, on one line.
-func (a *App) field(name, value string) {
-	if value != "" {
-		fmt.Fprintf(a.Out, "  %-15s %s\n", name, approval.Visible(value))
-	}
-}
-
-func (a *App) printStep(s shownStep) {
-	fmt.Fprintf(a.Out, "\n%s%s\n", a.paint(a.Out, bold, fmt.Sprintf("step %d", s.Step)), attempts(s.Attempt))
-	a.field("said", s.Said)
-	a.field("trouble", s.Trouble)
-	if s.By != nil {
-		a.field("by", producerText(*s.By))
-	}
-	if s.Usage != nil {
-		a.field("usage", usageText(*s.Usage))
-	}
-	for _, act := range s.Actions {
-		// Arguments are shown whole: what a person reads here is what the tool got.
-		fmt.Fprintf(a.Out, "  %d.%d %s %s\n", s.Step, act.Call, approval.Visible(act.Tool), approval.Visible(act.Args))
-		a.field("  key", act.Key)
-		a.field("  effect", string(act.Class))
-		if act.Verdict.Decision != "" {
-			a.field("  verdict", strings.TrimSpace(string(act.Verdict.Decision)+" by "+act.Verdict.Rule))
-		}
-		a.field("  trouble", act.Trouble)
-		if act.Result != nil {
-			a.field("  outcome", outcomeText(act.Result, act.Attempt))
-			a.field("  result", resultText(act.Result))
-		} else if act.Pending && act.Trouble == "" {
-			a.field("  outcome", "not known yet")
-		}
-	}
-}
-
-func resultText(r *agent.ToolResult) string {
-	text := line(r.Text, 400)
-	if r.Body != nil {
-		text += fmt.Sprintf(" (%d bytes, %s)", r.Body.Size, r.Body.Digest.Short())
-	}
-	return text
-}
-
-func producerText(p agent.Producer) string {
-	parts := []string{}
-	add := func(name, value string) {
-		if value != "" {
-			parts = append(parts, strings.TrimSpace(name+" "+value))
-		}
-	}
-	add("", p.Model)
-	add("fingerprint", p.Fingerprint)
-	add("tools", p.Tools)
-	add("build", p.Build)
-	return strings.Join(parts, ", ")
 }

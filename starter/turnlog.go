@@ -38,6 +38,8 @@ type turnLog struct {
 	attention string           // what the run asks a person for
 	approvals []*agent.Approval
 	effects   []*agent.Effect
+	undos     []agent.Undo       // planned and not begun
+	voids     map[string]int     // how often the authority of a key was void
 	letters   []agent.Settlement // that came and were not answered yet
 	timers    map[int64]string   // summaries by the id of the event that started them, in this run
 }
@@ -59,7 +61,8 @@ type activity struct {
 
 func newTurnLog(d decoder, turn int) *turnLog {
 	return &turnLog{
-		decoder: d, turn: turn, scheduled: map[int64]*activity{}, timers: map[int64]string{}, status: agent.StatusRunning,
+		decoder: d, turn: turn, scheduled: map[int64]*activity{}, timers: map[int64]string{}, voids: map[string]int{},
+		status: agent.StatusRunning,
 	}
 }
 

@@ -166,13 +166,7 @@ func (t *turnLog) toolEnded(act *activity, r *agent.ToolResult) []event {
 		return out
 	}
 	out = append(out, t.resulted(act.tool.Key(), r, "")...)
-	if of := act.tool.Undoes; of != "" {
-		if r.State == agent.StateCommitted {
-			t.moved(of, agent.StateCompensated, "", "")
-		} else {
-			t.moved(of, agent.StateCompensationFailed, "", r.Note)
-		}
-	}
+	out = append(out, t.undone(act.tool.Undoes, r.State, r.Note)...)
 	return append(out, t.voided(act, r)...)
 }
 

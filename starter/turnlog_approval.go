@@ -89,8 +89,10 @@ func (t *turnLog) judged(ev *historypb.HistoryEvent) []event {
 	switch d.Choice {
 	case agent.ChoiceDecline:
 		t.endApproval(a, agent.OutcomeDeclined, agent.StateDeclined, d)
+		out = append(out, t.notApproved(a, agent.StateDeclined)...)
 	case agent.ChoiceCancel:
 		t.endApproval(a, agent.OutcomeCancelled, agent.StateCancelled, d)
+		out = append(out, t.notApproved(a, agent.StateCancelled)...)
 	case agent.ChoiceApprove:
 		if r.Edited != nil {
 			return append(out, t.edited(a, r)...)
@@ -177,11 +179,17 @@ func (t *turnLog) voided(act *activity, r *agent.ToolResult) []event {
 		}
 	}
 	out := []event{e}
-	if r.Verdict != nil && r.Verdict.Decision == agent.DecisionAsk && ask <= agent.MaxVoids {
+	if r.Verdict != nil && r.Verdict.Decision == agent.DecisionAsk && r.Terms != nil && t.void(in.Key()) < agent.MaxVoids {
 		c := agent.Call{Tool: in.Tool, Args: in.Args, Class: in.Class, Action: in.Action, Verdict: *r.Verdict, Terms: r.Terms}
 		out = append(out, t.requested(in.Key(), in.Place, c, ask, r.Note))
 	}
 	return out
+}
+
+// void counts how often the authority of an action was void.
+func (t *turnLog) void(key string) int {
+	t.voids[key]++
+	return t.voids[key]
 }
 
 // expirySummary begins the summary of the timer that ends a request.
@@ -207,7 +215,15 @@ func (t *turnLog) timerFired(ev *historypb.HistoryEvent) []event {
 	t.moved(first.Key, agent.StateExpired, "", "nobody decided in time")
 	e := t.approvalEvent(evApprovalExpired, first)
 	e.Text = "the time to decide is over" + ofAction(first)
-	return []event{e}
+	return append([]event{e}, t.notApproved(first, agent.StateExpired)...)
+}
+
+// notApproved goes on after a request that did not end as approved, if it was for a compensation.
+func (t *turnLog) notApproved(a *agent.Approval, s agent.State) []event {
+	if e := t.effect(a.Key); e != nil {
+		return t.undone(e.Undoes, s, "")
+	}
+	return nil
 }
 
 func ofAction(a *agent.Approval) string {

@@ -196,51 +196,11 @@ func (t *turnLog) settlement(l agent.Settlement, r *agent.SettleResult) []event 
 			Text: "a settlement" + by(l.Approver) + " does not count: " + line(r.Why, 2*lineLimit),
 		}}
 	}
-	return append([]event{t.settledEvent(l.Key, &r.Result, l.Approver)}, t.resulted(l.Key, &r.Result, l.Approver)...)
-}
-
-// planned reads which compensations there are.
-func (t *turnLog) planned(ev *historypb.HistoryEvent) []event {
-	var r agent.PlanResult
-	if err := t.first(ev.GetMarkerRecordedEventAttributes().GetDetails()["result"], &r); err != nil {
-		return []event{{Type: evUndoPlanned, Text: "the plan of the compensations " + shown(err)}}
-	}
-	e := event{Type: evUndoPlanned, Note: string(r.Then)}
-	switch {
-	case r.Why != "":
-		e.Type, e.Note = evUndoFailed, r.Why
-		e.Text = "nothing is compensated: " + line(r.Why, 2*lineLimit)
-	case r.Then == agent.UnwindKeep || len(r.Undos) == 0:
-		e.Text = "nothing is to be compensated"
-	case r.Then == agent.UnwindAsk:
-		e.Text = count(len(r.Undos), "compensation") + ", each to be approved"
-	default:
-		e.Text = count(len(r.Undos), "compensation") + " to run"
-	}
-	out := []event{e}
-	for _, u := range r.Undos {
-		if t.effect(u.Effect.Key) == nil {
-			known := u.Effect
-			t.effects = append(t.effects, &known)
+	out := append([]event{t.settledEvent(l.Key, &r.Result, r.By)}, t.resulted(l.Key, &r.Result, r.By)...)
+	if e := t.effect(l.Key); e != nil && e.Undoes != "" {
+		if of := t.effect(e.Undoes); of != nil && r.Result.State == agent.StateCommitted {
+			t.moved(of.Key, agent.StateCompensated, r.By, "")
 		}
-		out = append(out, t.plan(u)...)
 	}
 	return out
-}
-
-func (t *turnLog) plan(u agent.Undo) []event {
-	e := event{Type: evUndoFailed, Tool: u.Effect.Tool, Undoes: u.Effect.Key, Step: u.Effect.Place.Step, Call: u.Effect.Place.Call}
-	what := "tool " + line(u.Effect.Tool, 64)
-	switch {
-	case u.Irreversible:
-		t.moved(u.Effect.Key, agent.StateIrreversible, "", "")
-		e.State, e.Text = agent.StateIrreversible, what+" cannot be undone: it is declared irreversible"
-	case u.Call.Trouble != "":
-		e.Note, e.Text = u.Call.Trouble, what+" cannot be undone: "+line(u.Call.Trouble, 2*lineLimit)
-	case u.Call.Verdict.Decision == agent.DecisionDeny:
-		e.Note, e.Text = u.Call.Verdict.Rule, what+" cannot be undone: policy denies it (rule "+line(u.Call.Verdict.Rule, 64)+")"
-	default:
-		return nil
-	}
-	return []event{e}
 }

@@ -1,0 +1,267 @@
+package starter
+
+import (
+	"cmp"
+	"context"
+	"fmt"
+	"slices"
+	"strings"
+	"sync"
+
+	commonpb "go.temporal.io/api/common/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
+	"golang.org/x/sync/errgroup"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/effect"
+)
+
+// openRuns finds every session and turn that has not ended. That one is stuck is in no search attribute.
+const openRuns = "ExecutionStatus = 'Running' AND (WorkflowType = '" + agent.WorkflowTurn + "' OR WorkflowType = '" + agent.WorkflowSession + "')"
+
+// looksAtOnce bounds how many runs are looked at in parallel.
+const looksAtOnce = 16
+
+// attention looks at every open run. A run that ends meanwhile needs nobody any more.
+func (f *finder) attention(ctx context.Context) ([]matter, error) {
+	var runs []address
+	err := f.conn.list(ctx, openRuns, func(info *workflowpb.WorkflowExecutionInfo) bool {
+		if at, err := parseAddress(info.GetExecution().GetWorkflowId()); err == nil {
+			runs = append(runs, at)
+		}
+		return true
+	})
+	if err != nil {
+		return nil, err
+	}
+	var (
+		mu    sync.Mutex
+		found []matter
+	)
+	all, ctx := errgroup.WithContext(ctx)
+	all.SetLimit(looksAtOnce)
+	for _, at := range runs {
+		all.Go(func() error {
+			here, err := f.matters(ctx, at)
+			mu.Lock()
+			defer mu.Unlock()
+			found = append(found, here...)
+			if isNotFound(err) {
+				return nil
+			}
+			return err
+		})
+	}
+	err = all.Wait()
+	return distinct(found), err
+}
+
+// distinct drops what two runs say of the same effect.
+func distinct(found []matter) []matter {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(found, func(m matter) bool {
+		id := m.Kind + " " + m.Key
+		again := m.Key != "" && m.Approval == "" && seen[id]
+		seen[id] = true
+		return again
+	})
+}
+
+// silence returns the task queues whose workers did not answer.
+func (f *finder) silence() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	var out []string
+	for queue := range f.silent {
+		out = append(out, queue)
+	}
+	slices.Sort(out)
+	return out
+}
+
+// matters looks at one run: first whether it is stuck, then at what it says of itself.
+func (f *finder) matters(ctx context.Context, at address) ([]matter, error) {
+	d, err := f.conn.describe(ctx, at.workflow(), "")
+	if err != nil {
+		return nil, err
+	}
+	var out []matter
+	stuck := stuckAt(d)
+	if stuck > 0 {
+		out = append(out, f.stuck(ctx, at, d, stuck))
+	}
+	if !f.conn.wantsSomebody(d.GetWorkflowExecutionInfo()) {
+		return out, nil
+	}
+	var here []matter
+	if at.turn == 0 {
+		here, err = f.ofSession(ctx, at, d, stuck > 0)
+	} else {
+		here, err = f.ofTurn(ctx, at, d, stuck > 0)
+	}
+	if err == nil && len(here) == 0 && stuck == 0 {
+		here = f.conn.unnamed(at, d.GetWorkflowExecutionInfo())
+	}
+	return append(out, here...), err
+}
+
+// stuckAt returns the attempt of a workflow task that fails again and again, or 0.
+func stuckAt(d *workflowservice.DescribeWorkflowExecutionResponse) int {
+	if n := d.GetPendingWorkflowTask().GetAttempt(); n > 1 {
+		return int(n)
+	}
+	return 0
+}
+
+// wantsSomebody says whether a run's search attributes ask for a person.
+func (c *conn) wantsSomebody(info *workflowpb.WorkflowExecutionInfo) bool {
+	return c.attribute(info, agent.AttributeAttention) != "" || c.number(info, agent.AttributeApprovals) > 0 ||
+		c.number(info, agent.AttributeUncertain) > 0 || c.attribute(info, agent.AttributeStatus) == string(agent.StatusWaiting)
+}
+
+// stuck tells of a run on which a worker fails. Why is in the last failure of the history, if one was written: only
+// the first attempt's is.
+func (f *finder) stuck(ctx context.Context, at address, d *workflowservice.DescribeWorkflowExecutionResponse, attempt int) matter {
+	m := matter{
+		Kind: matterStuck, Session: at.session, Turn: at.turn, Workflow: at.workflow(),
+		What:    fmt.Sprintf("attempt %d of its next task", attempt),
+		Command: "temporal workflow show -w " + at.workflow(),
+	}
+	if at.turn != 0 && at.undo == 0 {
+		m.Command = fmt.Sprintf("holdfast show %s --turn %d", at.session, at.turn)
+	}
+	if ts := d.GetPendingWorkflowTask().GetOriginalScheduledTime(); ts != nil {
+		m.Since = ts.AsTime()
+	}
+	m.Why = f.conn.lastFailure(ctx, at.workflow(), d.GetWorkflowExecutionInfo().GetExecution().GetRunId())
+	return m
+}
+
+// ofTurn lists what a turn waits for.
+func (f *finder) ofTurn(ctx context.Context, at address, d *workflowservice.DescribeWorkflowExecutionResponse, stuck bool) ([]matter, error) {
+	l := &ledger{at: at, running: true}
+	if stuck || !f.answers(ctx, l, d.GetExecutionConfig().GetTaskQueue().GetName()) {
+		if err := f.history(ctx, l); err != nil {
+			return nil, err
+		}
+	}
+	out := l.matters()
+	b := matter{
+		Kind: matterBudget, Session: at.session, Turn: at.turn, Workflow: at.workflow(),
+		What: "the budget is used up", Command: "holdfast extend " + at.session + " --steps 10",
+	}
+	switch {
+	case l.view != nil && !l.view.Deadline.IsZero():
+		b.What, b.Expires = l.view.Waiting, l.view.Deadline
+		out = append(out, b)
+	case l.log != nil && l.log.waiting && (l.log.attention == agent.AttentionBudget || l.log.attention == "" && len(out) == 0):
+		out = append(out, b)
+	}
+	return out, nil
+}
+
+// matters lists what a ledger wants a person for.
+func (l *ledger) matters() []matter {
+	var out []matter
+	for _, a := range l.approvals {
+		if a.Outcome != agent.OutcomePending {
+			continue
+		}
+		out = append(out, matter{
+			Kind: matterApproval, Session: l.at.session, Turn: l.at.turn, Workflow: l.at.workflow(), Approval: a.ID, Key: a.Key,
+			Tool: a.Tool, What: a.Tool + " " + a.Args, Since: a.RequestedAt, Expires: a.ExpiresAt, Command: approveCommand(a.ID),
+		})
+	}
+	for _, e := range l.effects {
+		if m, ok := matterOf(l.at, e); ok {
+			out = append(out, m)
+		}
+	}
+	return out
+}
+
+// matterOf says what an effect needs a person for, if it does.
+func matterOf(at address, e agent.Effect) (matter, bool) {
+	if !effect.Unresolved(e) {
+		return matter{}, false
+	}
+	m := matter{
+		Session: at.session, Turn: cmp.Or(e.Place.Turn, at.turn), Workflow: at.workflow(), Key: e.Key, Tool: e.Tool,
+		What: cmp.Or(e.Summary, e.Tool), Why: e.Note, Since: e.At,
+	}
+	switch {
+	case e.State == agent.StateUncertain:
+		m.Kind, m.Command = matterUncertain, settleCommand(e.Key)
+	case e.Conflict != "":
+		m.Kind, m.Why, m.Command = matterConflict, e.Conflict, "holdfast effects show '"+e.Key+"'"
+	default:
+		m.Kind = matterCompensation
+		m.Command = fmt.Sprintf("holdfast compensate %s '%s'", address{session: at.session, turn: m.Turn}, e.Key)
+	}
+	return m, true
+}
+
+// sessionTurns is how many ended turns of a session are looked through when the session does not answer.
+const sessionTurns = 20
+
+// ofSession lists what ended turns have left to a person.
+func (f *finder) ofSession(ctx context.Context, at address, d *workflowservice.DescribeWorkflowExecutionResponse, stuck bool) ([]matter, error) {
+	var effects []agent.Effect
+	v, err := agent.EffectsView{}, errSilent
+	if !stuck {
+		v, err = f.unresolved(ctx, at.session, d.GetExecutionConfig().GetTaskQueue().GetName())
+	}
+	effects = v.Effects
+	if err != nil && ctx.Err() == nil {
+		var all foundEffects
+		if all, err = f.session(ctx, at.session, sessionTurns); err != nil {
+			return nil, err
+		}
+		for _, e := range all.Effects {
+			effects = append(effects, e.Effect)
+		}
+	}
+	var out []matter
+	for _, e := range effects {
+		if m, ok := matterOf(at, e); ok {
+			out = append(out, m)
+		}
+	}
+	return out, err
+}
+
+// unnamed says of a run what its search attributes say, when nothing else does.
+func (c *conn) unnamed(at address, info *workflowpb.WorkflowExecutionInfo) []matter {
+	m := matter{
+		Kind: c.attribute(info, agent.AttributeAttention), Session: at.session, Turn: at.turn, Workflow: at.workflow(),
+		What: "it says that it needs somebody, and not for what", Command: "holdfast effects " + at.String(),
+	}
+	switch m.Kind {
+	case "":
+		return nil
+	case matterApproval:
+		m.Command = "holdfast approvals --session " + at.session
+	case matterBudget:
+		m.Command = "holdfast extend " + at.session + " --steps 10"
+	}
+	return []matter{m}
+}
+
+// lastFailure returns why the latest workflow task failed, as far as the history says.
+func (c *conn) lastFailure(ctx context.Context, workflow, run string) string {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	h, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: c.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run}, MaximumPageSize: 10,
+	})
+	if err != nil {
+		return ""
+	}
+	for _, ev := range h.GetHistory().GetEvents() {
+		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil {
+			return cmp.Or(strings.TrimSpace(a.GetFailure().GetMessage()), a.GetCause().String())
+		}
+	}
+	return ""
+}
