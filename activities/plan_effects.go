@@ -132,10 +132,9 @@ func (p *planner) task(ctx context.Context, key string, ledger map[string]agent.
 	e, ok := ledger[key]
 	if !ok {
 		e = agent.Effect{
-			Key: key, Tool: d.Tool, Class: d.Class, State: agent.StateUncertain, Action: d.Action, Intent: d.Intent,
+			Key: key, Tool: d.Tool, Place: placeIn(p.in.Scope, key), Class: d.Class, State: agent.StateUncertain, Action: d.Action, Intent: d.Intent,
 			Attempt: max(d.Attempt, 1), At: d.At, Verdict: d.Verdict, Undoes: d.Undoes,
 		}
-		_, _ = fmt.Sscanf(key, p.in.Scope.String()+":turn-%d/%d.%d/", &e.Place.Turn, &e.Place.Step, &e.Place.Call)
 	}
 	if e.State != agent.StateUncertain {
 		return task{effect: e, at: d.At}, nil
