@@ -29,6 +29,7 @@ type world struct {
 	scope agent.Scope
 	snap  *Snapshot
 	heard *signals
+	stops chan struct{} // closed when the worker begins to stop
 }
 
 // signals is a client that remembers the signals it sends; workflows that are gone get none.
@@ -124,11 +125,19 @@ func (w *world) asked(name, args string) agent.ToolInput {
 	}
 }
 
+// at gives an action another place in its turn, and so another key.
+func (w *world) at(in agent.ToolInput, step int) agent.ToolInput {
+	tl, _ := w.snap.Tools.Lookup(in.Tool)
+	in.Step = step
+	in.Action = action(tl.Spec(), in.Args, in.Place).Digest()
+	return in
+}
+
 func keyOf(in agent.ToolInput) string { return agent.ActionKey(in.Scope, in.Place, in.Action) }
 
 // attempt runs one attempt of a tool call after another that left prev behind, and returns what it leaves.
 func (w *world) attempt(ctx context.Context, n int, prev Progress, in agent.ToolInput) (agent.ToolResult, Progress, error) {
-	p := &pulse{ctx: ctx, attempt: n, started: time.Now(), began: time.Now(), beat: func(Progress) {}, done: make(chan struct{}), p: prev}
+	p := &pulse{ctx: ctx, attempt: n, started: time.Now(), began: time.Now(), beat: func(Progress) {}, done: make(chan struct{}), stops: w.stops, p: prev}
 	res, err := w.tool(p, in)
 	return res, p.progress(), err
 }
