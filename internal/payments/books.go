@@ -13,13 +13,20 @@ import (
 	"time"
 )
 
-// An Entry is one refund that was made. It is on disk before anybody is told of it.
+// An Entry is one refund that was made, or one that was taken back. It is on disk before anybody is told of it.
 type Entry struct {
 	Refund string    `json:"refund"` // the service's own number for it
 	Key    string    `json:"key"`
 	Order  string    `json:"order"`
 	Amount Amount    `json:"amount"`
 	At     time.Time `json:"at"`
+	// Voids is the number of the refund that this entry takes back.
+	Voids string `json:"voids,omitempty"`
+}
+
+// same says whether two entries are of the same request.
+func (e Entry) same(f Entry) bool {
+	return e.Order == f.Order && e.Amount == f.Amount && e.Voids == f.Voids
 }
 
 // books is an append-only file of entries, one JSON object a line. Safe for concurrent use.
@@ -87,20 +94,21 @@ func (b *books) find(key string) (Entry, bool) {
 }
 
 // enter makes one entry, or returns the standing one when there is one under the key and distinct is not
-// set. The entry is durable when enter returns.
-func (b *books) enter(key, order string, amount Amount, distinct bool) (e Entry, made bool, err error) {
+// set. It gives the entry its number and its time. The entry is durable when enter returns.
+func (b *books) enter(e Entry, distinct bool) (_ Entry, made bool, err error) {
 	b.mu.Lock()
 	defer b.mu.Unlock()
-	if standing, found := b.find(key); found && !distinct {
+	if standing, found := b.find(e.Key); found && !distinct {
 		return standing, false, nil
 	}
 	if b.broken != nil {
 		return Entry{}, false, b.broken
 	}
-	e = Entry{
-		Refund: fmt.Sprintf("re_%d", len(b.entries)+1), Key: key,
-		Order: order, Amount: amount, At: time.Now().UTC(),
+	kind := "re"
+	if e.Voids != "" {
+		kind = "vo"
 	}
+	e.Refund, e.At = fmt.Sprintf("%s_%d", kind, len(b.entries)+1), time.Now().UTC()
 	if err := b.write(e); err != nil {
 		// Half a line would glue itself to the next entry.
 		b.broken = b.cut()

@@ -3,7 +3,6 @@ package payments
 import (
 	"encoding/json"
 	"errors"
-	"fmt"
 	"net/http"
 	"sync"
 	"time"
@@ -28,8 +27,11 @@ type Config struct {
 	OnCommit func(key string)
 	// OnRepeat is called for each request that is answered with the entry of an earlier one.
 	OnRepeat func(key string)
-	// IgnoreKeys makes the service one that knows nothing of idempotency: each request is an entry.
+	// IgnoreKeys makes the service one that knows nothing of idempotency: each request is an entry, and one
+	// without a key is taken too.
 	IgnoreKeys bool
+	// Unaskable makes the service one that does not say what it has made: there is no GET /refunds.
+	Unaskable bool
 	// FailAfterCommit is how many answers to requests that made an entry are a 500 instead.
 	FailAfterCommit int
 	// Delay is how long an answer is held back after the entry is on disk.
@@ -46,6 +48,7 @@ type Service struct {
 	mu       sync.Mutex
 	requests map[string]int // accepted requests for a refund, by key
 	failures int            // how many 500s are left
+	faults   []Fault        // of the next requests
 }
 
 // New opens the books.
@@ -65,7 +68,12 @@ func New(cfg Config) (*Service, error) {
 		s.orders[o.ID] = o
 	}
 	s.mux.HandleFunc("GET /orders/{id}", s.order)
+	s.mux.HandleFunc("GET /orders/{id}/state", s.state)
 	s.mux.HandleFunc("POST /refunds", s.refund)
+	s.mux.HandleFunc("POST /refunds/{refund}/void", s.void)
+	if !cfg.Unaskable {
+		s.mux.HandleFunc("GET /refunds", s.find)
+	}
 	s.mux.HandleFunc("GET /books", s.show)
 	return s, nil
 }
@@ -92,101 +100,6 @@ func (s *Service) Books() Books {
 		out.Requests[k] = n
 	}
 	return out
-}
-
-func (s *Service) show(w http.ResponseWriter, _ *http.Request) { reply(w, http.StatusOK, s.Books()) }
-
-func (s *Service) order(w http.ResponseWriter, r *http.Request) {
-	o, found := s.orders[r.PathValue("id")]
-	if !found {
-		fail(w, http.StatusNotFound, fmt.Errorf("no order %q", r.PathValue("id")))
-		return
-	}
-	reply(w, http.StatusOK, o)
-}
-
-func (s *Service) refund(w http.ResponseWriter, r *http.Request) {
-	key, err := parseKey(r.Header.Values("Idempotency-Key"))
-	if err != nil {
-		fail(w, http.StatusBadRequest, err)
-		return
-	}
-	req, err := readRequest(http.MaxBytesReader(w, r.Body, maxRequest))
-	if err != nil {
-		fail(w, http.StatusBadRequest, err)
-		return
-	}
-	if status, err := s.acceptable(req); err != nil {
-		fail(w, status, err)
-		return
-	}
-	s.count(key)
-	e, made, err := s.books.enter(key, req.Order, req.Amount, s.cfg.IgnoreKeys)
-	if err != nil {
-		fail(w, http.StatusServiceUnavailable, err)
-		return
-	}
-	if e.Order != req.Order || e.Amount != req.Amount {
-		fail(w, http.StatusUnprocessableEntity, fmt.Errorf("Idempotency-Key %q was used for another refund: use a new key", key))
-		return
-	}
-	s.answer(w, r, e, made)
-}
-
-// acceptable says with which status a request is refused, if it is.
-func (s *Service) acceptable(req request) (int, error) {
-	o, found := s.orders[req.Order]
-	switch {
-	case !found:
-		return http.StatusNotFound, fmt.Errorf("no order %q", req.Order)
-	case req.Amount <= 0:
-		return http.StatusUnprocessableEntity, fmt.Errorf("amount %s: want more than nothing", req.Amount)
-	case req.Amount > o.Total:
-		return http.StatusUnprocessableEntity, fmt.Errorf("amount %s: order %q was only %s", req.Amount, o.ID, o.Total)
-	}
-	return 0, nil
-}
-
-func (s *Service) answer(w http.ResponseWriter, r *http.Request, e Entry, made bool) {
-	if tell := s.cfg.OnRepeat; !made && tell != nil {
-		tell(e.Key)
-	}
-	if tell := s.cfg.OnCommit; made && tell != nil {
-		tell(e.Key)
-	}
-	if s.cfg.Delay > 0 {
-		select {
-		case <-time.After(s.cfg.Delay):
-		case <-r.Context().Done():
-			return
-		}
-	}
-	if made && s.failNow() {
-		fail(w, http.StatusInternalServerError, errors.New("internal error"))
-		return
-	}
-	reply(w, http.StatusCreated, receipt{Refund: e.Refund, Order: e.Order, Amount: e.Amount})
-}
-
-// A receipt is the answer to a refund. It says nothing that differs between two worlds in which the same
-// thing happened, so that a test can compare what an agent heard in both.
-type receipt struct {
-	Refund string `json:"refund"`
-	Order  string `json:"order"`
-	Amount Amount `json:"amount"`
-}
-
-func (s *Service) count(key string) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.requests[key]++
-}
-
-func (s *Service) failNow() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failures--
-	return s.failures >= 0
 }
 
 func fail(w http.ResponseWriter, status int, err error) {
