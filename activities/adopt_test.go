@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"cmp"
+	"fmt"
 	"strings"
 	"testing"
 
@@ -54,5 +56,74 @@ func TestAnAdoptedCallThatWasSentIsNotDecidedToBeAnotherOne(t *testing.T) {
 				t.Errorf("%s changed before it was sent: %+v, claim %+v", name, again, d)
 			}
 		}
+	}
+}
+
+func TestAnAdoptedAnswerIsDecidedAnewWhateverItsRecordSays(t *testing.T) {
+	t.Parallel()
+	rule := func(d agent.Decision) policy.Config {
+		return policy.Config{Rules: []policy.Rule{{Name: string(d) + "-today", Then: d}}}
+	}
+	all := []agent.Decision{agent.DecisionAllow, agent.DecisionAsk, agent.DecisionDeny}
+	for _, url := range []string{"mem://", "file://" + t.TempDir()} {
+		for i, then := range all {
+			for j, today := range all {
+				w := newWorld(t, url, newFake(t, spec(agent.ClassOnce), nil))
+				w.scope = agent.NewScope("s1", fmt.Sprint("run ", i, j))
+				srv := w.talk(t, modeltest.Config{Steps: []modeltest.Step{modeltest.Want(call("c1", "pay", `{ "n":1 }`))}})
+				w.governed(rule(then))
+				in := w.hears("pay")
+				first := w.mustAsk(in).Calls[0]
+				w.governed(rule(today))
+				c := w.mustAsk(in).Calls[0]
+				if c.Verdict.Decision != today || c.Verdict.Rule != string(today)+"-today" || c.Action != first.Action {
+					t.Errorf("%s, then %s: %+v", then, today, c)
+				}
+				denied := today == agent.DecisionDeny
+				if (c.Trouble != "") != denied || (c.Args == `{"n":1}`) == denied || (c.Terms != nil) != (today == agent.DecisionAsk) {
+					t.Errorf("%s, then %s: %+v", then, today, c)
+				}
+				if n := srv.Charges().Answers; n != 1 {
+					t.Errorf("paid %d times", n)
+				}
+			}
+		}
+	}
+}
+
+// The turn is reset after the payment was sent, and policy wants to ask by then, or asked before.
+func TestAnAdoptedCallThatWasSentWaitsForNobody(t *testing.T) {
+	t.Parallel()
+	for _, then := range []agent.Decision{agent.DecisionAllow, agent.DecisionAsk, agent.DecisionDeny} {
+		w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), nil))
+		w.talk(t, modeltest.Config{Steps: []modeltest.Step{modeltest.Want(call("c1", "pay", `{"n":1}`))}})
+		w.governed(policy.Config{Rules: []policy.Rule{{Name: "then", Then: then}}})
+		in := w.hears("pay")
+		first := w.mustAsk(in).Calls[0]
+		w.dispatch(agent.ToolInput{Scope: w.scope, Place: agent.Place{Turn: in.Turn, Step: in.Step, Call: 1}, Class: first.Class, Action: first.Action}, now())
+		w.governed(asking())
+		c := w.mustAsk(in).Calls[0]
+		if c.Verdict.Decision != agent.DecisionAllow || c.Trouble != "" || c.Args != `{"n":1}` || c.Action != first.Action || c.Terms != nil {
+			t.Errorf("%s before: %+v", then, c)
+		}
+		if want := map[agent.Decision]string{agent.DecisionAllow: "then"}[then]; c.Verdict.Rule != cmp.Or(want, ruleSent) {
+			t.Errorf("%s before: rule %q", then, c.Verdict.Rule)
+		}
+	}
+}
+
+// Nothing was sent, so the key must stay good for the approval that comes.
+func TestAskingAboutAnAdoptedCallDoesNotClaimItsKey(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), nil))
+	w.talk(t, modeltest.Config{Steps: []modeltest.Step{modeltest.Want(call("c1", "pay", `{"n":1}`))}})
+	in := w.hears("pay")
+	first := w.mustAsk(in).Calls[0]
+	w.governed(asking())
+	if c := w.mustAsk(in).Calls[0]; c.Verdict.Decision != agent.DecisionAsk {
+		t.Errorf("%+v", c)
+	}
+	if _, ok := w.dispatched(agent.ActionKey(w.scope, agent.Place{Turn: in.Turn, Step: in.Step, Call: 1}, first.Action)); ok {
+		t.Error("its key was claimed")
 	}
 }
