@@ -1,0 +1,132 @@
+package activities
+
+import (
+	"context"
+	"errors"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
+	"go.temporal.io/sdk/worker"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/store"
+	"github.com/holdfast-run/holdfast/tool"
+)
+
+var (
+	errUserCancel = error(temporal.NewCanceledError())
+	errGone       = error(serviceerror.NewNotFound("activity not found"))
+	errShutdown   = worker.ErrWorkerShutdown
+)
+
+// during ends the context of an attempt while its tool runs.
+func (w *world) during(in agent.ToolInput, cause error) (agent.ToolResult, error) {
+	w.t.Helper()
+	ctx, cancel := context.WithCancelCause(w.t.Context())
+	time.AfterFunc(time.Second, func() { cancel(cause) })
+	res, _, err := w.attempt(ctx, 1, Progress{}, in)
+	return res, err
+}
+
+// slow is a tool that takes five seconds.
+func slow(text string, err error) doFunc {
+	return func(context.Context, tool.Call) (tool.Result, error) {
+		time.Sleep(5 * time.Second)
+		return tool.Result{Data: []byte(text)}, err
+	}
+}
+
+func TestAnOutcomeThatComesAfterItsAttemptWasGivenUpIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name  string
+			cause error
+			end   error // of the tool
+			gone  bool  // the turn has ended
+			want  string
+		}{
+			{"its heartbeat was refused", errGone, nil, false, "s1:turn-1"},
+			{"its worker was shut down", errShutdown, nil, false, "s1:turn-1"},
+			{"its time was over", context.DeadlineExceeded, nil, false, "s1:turn-1"},
+			{"it failed for good", errGone, tool.Failed(errors.New("closed")), false, "s1:turn-1"},
+			{"the turn has ended", errGone, nil, true, "s1"},
+			{"nobody knows its outcome", errGone, errors.New("status 502"), false, ""},
+			{"it was cancelled, and counts", errUserCancel, nil, false, ""},
+		} {
+			w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), slow("paid", c.end)))
+			w.heard.gone["s1:turn-1"] = c.gone
+			in := w.asked("pay", `{}`)
+			res, err := w.during(in, c.cause)
+			if err != nil {
+				t.Fatalf("%s: %v", c.name, err)
+			}
+			var want []string
+			if c.want != "" {
+				want = []string{c.want + " settle " + in.Key()}
+			}
+			if got := w.heard.all(); !slices.Equal(got, want) {
+				t.Errorf("%s: told %q, want %q", c.name, got, want)
+			}
+			if final := res.State != agent.StateUncertain; final != w.recorded(in.Key()) {
+				t.Errorf("%s: %s, recorded %v", c.name, res.State, w.recorded(in.Key()))
+			}
+		}
+	})
+}
+
+func TestAnAttemptThatStoodStillForTooLongIsGivenUp(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for frozen, gone := range map[time.Duration]bool{15 * time.Second: false, 25 * time.Second: true} {
+			p := &pulse{ctx: t.Context(), silence: 10 * time.Second, last: time.Now()}
+			time.Sleep(frozen)
+			if p.givenUp() != gone {
+				t.Errorf("after %s: given up %v", frozen, !gone)
+			}
+			if p.givenUp() != gone {
+				t.Errorf("after %s it forgets", frozen)
+			}
+		}
+		alive := &pulse{ctx: t.Context(), silence: 10 * time.Second, last: time.Now()}
+		for range 30 {
+			time.Sleep(3 * time.Second)
+			alive.ran()
+		}
+		if alive.givenUp() {
+			t.Error("given up although it ran all the time")
+		}
+	})
+}
+
+func TestALateOutcomeThatContradictsTheRecordStaysInSight(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		var w *world
+		f := newFake(t, spec(agent.ClassOnce), func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			time.Sleep(5 * time.Second)
+			person := agent.ToolResult{State: agent.StateFailed, Attempt: 1, Evidence: "settled by ann: the bank has nothing"}
+			_, _, err := w.space().CreateResult(ctx, store.Result{Key: c.Key, Tool: &person})
+			return tool.Result{Data: []byte("paid")}, err
+		})
+		w = newWorld(t, "mem://", f)
+		in := w.asked("pay", `{}`)
+		res, err := w.during(in, errGone)
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(w.heard.all()) != 1 || res.Conflict == "" {
+			t.Errorf("told %q, result %+v", w.heard.all(), res)
+		}
+		// Whoever reads the record later hears of it as well.
+		for range 2 {
+			if res := w.asking(in); res.State != agent.StateFailed || !strings.Contains(res.Conflict, "attempt 1 saw committed") {
+				t.Errorf("the record says %+v", res)
+			}
+		}
+		if res := w.mustAttempt(2, in); res.State != agent.StateFailed || res.Conflict == "" || f.count() != 1 {
+			t.Errorf("a later attempt says %+v", res)
+		}
+	})
+}
