@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"math"
+	"slices"
 	"unicode/utf8"
 
 	"cel.dev/cel-go/cel"
@@ -19,7 +20,7 @@ const (
 	// comprehension. Arguments are the model's, and must not burn the worker's time.
 	maxCost = 100_000
 	// maxRegex bounds the compiled size of a regular expression.
-	maxRegex = 10_000
+	maxRegex = 2_000
 	// maxExact is where doubles stop holding every integer: a comparison with a larger one would round.
 	maxExact = 1 << 53
 )
@@ -59,7 +60,7 @@ func compile(env *cel.Env, when string) (cel.Program, []*RuleError) {
 	if wrong := pitfalls(checked.NativeRep()); len(wrong) > 0 {
 		return nil, wrong
 	}
-	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.CostTracking(weights{}), cel.EvalOptions(cel.OptOptimize))
 	if err != nil {
 		return nil, []*RuleError{{Line: 1, Column: 1, Text: err.Error()}}
 	}
@@ -69,7 +70,7 @@ func compile(env *cel.Env, when string) (cel.Program, []*RuleError) {
 // pitfalls finds what type-checks and would be wrong at run time without an error:
 //   - args as a whole in a comparison: CEL compares members without passing on their errors;
 //   - a double that no longer holds every integer, which a comparison would round to;
-//   - a text that grows by two of the model's values at once, which the cost limit sees too late.
+//   - a call whose time is the product of two of the model's texts, which the cost limit sees too late.
 func pitfalls(a *ast.AST) []*RuleError {
 	var wrong []*RuleError
 	say := func(e ast.Expr, text string) {
@@ -87,8 +88,8 @@ func pitfalls(a *ast.AST) []*RuleError {
 			if at := wholeArgument(e.AsCall()); at != nil {
 				fine[at.ID()] = true
 			}
-			if grows(e.AsCall()) {
-				say(e, "the texts that "+e.AsCall().FunctionName()+" puts in must be written here, not taken from args")
+			if multiplies(e.AsCall()) {
+				say(e, "what "+e.AsCall().FunctionName()+" looks for or puts in must be written here, not taken from a variable")
 			}
 		case ast.IdentKind:
 			if e.AsIdent() == "args" && !fine[e.ID()] {
@@ -117,17 +118,20 @@ func wholeArgument(c ast.CallExpr) ast.Expr {
 	return nil
 }
 
-// grows says whether a call multiplies the length of one text by that of another.
-func grows(c ast.CallExpr) bool {
-	if name := c.FunctionName(); name != "replace" && name != "join" {
+// multiplies says whether the time of a call, or the length of its result, is that of two texts multiplied, of
+// which none is the operator's.
+func multiplies(c ast.CallExpr) bool {
+	texts := c.Args()
+	switch c.FunctionName() {
+	case "replace", "join", "indexOf", "lastIndexOf", "split":
+	case "matches":
+		if !c.IsMemberFunction() && len(texts) > 1 {
+			texts = texts[1:]
+		}
+	default:
 		return false
 	}
-	for _, a := range c.Args() {
-		if a.Kind() != ast.LiteralKind {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(texts, func(a ast.Expr) bool { return a.Kind() != ast.LiteralKind })
 }
 
 // holds evaluates a condition. An error is never "no": what it counts as is the caller's.

@@ -108,6 +108,9 @@ func asked(t *agent.Terms) string {
 // shown is a text of a condition's error for a person: it can hold the model's values.
 func shown(text string) string {
 	const most = 300
+	if text == "no such overload" {
+		text += ": a value has another type than the condition uses it as"
+	}
 	if len(text) > most {
 		text = text[:most] + "..."
 	}
