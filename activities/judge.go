@@ -6,6 +6,7 @@ import (
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 	"github.com/holdfast-run/holdfast/policy"
 )
 
@@ -35,6 +36,7 @@ func (a *Activities) Judge(ctx context.Context, in agent.JudgeInput) (agent.Judg
 		res = b.judge(ctx)
 	}
 	res.Serial = newer(snap, in.Serial)
+	failpoint.At(failpoint.ApprovalAfterJudgement)
 	return res, nil
 }
 

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
 )
@@ -78,6 +79,7 @@ type toolRun struct {
 }
 
 func (r *toolRun) run() (agent.ToolResult, error) {
+	failpoint.At(failpoint.ToolBeforeAdmission)
 	refusal, err := r.admission()
 	if err == nil && refusal == nil && r.spec.Class != agent.ClassRead {
 		refusal, err = r.repeated()

@@ -12,8 +12,8 @@ func TestEveryPlaceIsNamedOnceAndExplained(t *testing.T) {
 		seen[p.Name] = true
 	}
 	for _, name := range []string{
-		ModelBeforeRequest, ModelAfterAnswer, ModelAfterAdoption, ToolBeforeDispatch, ToolAfterDispatch,
-		ToolAfterCommit, ToolAfterAdoption, ContinueBefore, ContinueAfter,
+		ModelBeforeRequest, ModelAfterAnswer, ModelAfterAdoption, ApprovalAfterJudgement, ToolBeforeAdmission,
+		ToolBeforeDispatch, ToolAfterDispatch, ToolAfterCommit, ToolAfterAdoption, ContinueBefore, ContinueAfter,
 	} {
 		if !seen[name] {
 			t.Errorf("place %q is not in the table", name)

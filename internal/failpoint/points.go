@@ -6,10 +6,13 @@ const (
 	ModelAfterAnswer   = "model.after_answer"
 	ModelAfterAdoption = "model.after_adoption"
 
-	ToolBeforeDispatch = "tool.before_dispatch"
-	ToolAfterDispatch  = "tool.after_dispatch"
-	ToolAfterCommit    = "tool.after_commit"
-	ToolAfterAdoption  = "tool.after_adoption"
+	ToolBeforeAdmission = "tool.before_admission"
+	ToolBeforeDispatch  = "tool.before_dispatch"
+	ToolAfterDispatch   = "tool.after_dispatch"
+	ToolAfterCommit     = "tool.after_commit"
+	ToolAfterAdoption   = "tool.after_adoption"
+
+	ApprovalAfterJudgement = "approval.after_judgement"
 
 	ContinueBefore = "continue.before"
 	ContinueAfter  = "continue.after"
@@ -27,7 +30,9 @@ func Points() []Point {
 		{ModelBeforeRequest, "the transcript is read, the provider has not been asked: the next attempt asks, and pays once"},
 		{ModelAfterAnswer, "the provider has answered and charged, nothing is written down: the next attempt asks and pays again"},
 		{ModelAfterAdoption, "the answer is recorded, Temporal has not heard: the next attempt adopts it and pays nothing"},
-		{ToolBeforeDispatch, "admitted, no dispatch record: nothing was sent, the next attempt is as good as the first"},
+		{ApprovalAfterJudgement, "a decision has been judged, history does not have it: it is judged again, by the same server time"},
+		{ToolBeforeAdmission, "authority has not been looked at and nothing is claimed: the next attempt is as good as the first"},
+		{ToolBeforeDispatch, "admitted and its intent claimed, no dispatch record: nothing was sent, the next attempt is as good as the first"},
 		{ToolAfterDispatch, "the dispatch record stands, nothing was sent: nobody can know that, the class decides"},
 		{ToolAfterCommit, "the destination has answered, nothing is written down: the class decides"},
 		{ToolAfterAdoption, "the outcome is recorded, Temporal has not heard: the next attempt adopts it"},
