@@ -8,6 +8,9 @@
 // What matters most about a tool is what it declares about being sent twice (its [agent.Class], by
 // default the most dangerous one) and what its errors mean: see [NotSent], [Failed] and [Ambiguous].
 //
+// A tool may also say how its destination is asked what became of a call ([Reconciler]), what state the target is
+// in before one ([Observer]), how one is stopped ([Canceller]), and what undoes it ([Compensation]).
+//
 // The package runs nothing by itself. Admission, the dispatch record, retries and masking of secrets
 // belong to the activity that calls Do.
 package tool

@@ -47,6 +47,65 @@ func ExampleFailed() {
 	// ambiguous
 }
 
+// A bank is a destination that can be asked.
+type bank struct{ made map[string]receipt }
+
+type receipt struct {
+	ID string `json:"id"`
+}
+
+type input struct {
+	Order string `json:"order"`
+}
+
+type state struct {
+	Refunded bool `json:"refunded"`
+}
+
+func (b bank) refund(_ context.Context, c tool.Call, _ input) (receipt, error) {
+	b.made[c.Key] = receipt{ID: "re_1"}
+	return receipt{}, errors.New("connection reset") // the answer is lost
+}
+
+func (b bank) lookUp(_ context.Context, key string) (r receipt, found bool, err error) {
+	r, found = b.made[key]
+	return r, found, nil
+}
+
+func (b bank) state(context.Context, string) (state, error) { return state{len(b.made) > 0}, nil }
+func (b bank) stop(context.Context, string) error           { return errors.New("too late") }
+
+// What a call did whose answer was lost is learnt from the destination.
+func ExampleWithReconcile() {
+	b := bank{made: map[string]receipt{}}
+	refund, err := tool.New(tool.Spec{
+		Name: "refund", Description: "Pays an order back.", Class: agent.ClassReconcilable,
+		Compensate: &tool.Compensation{Tool: "void_refund", Args: map[string]string{"refund": "result.id"}},
+	}, b.refund,
+		tool.WithReconcile(func(ctx context.Context, c tool.Call, _ input) (tool.Finding, receipt, error) {
+			r, found, err := b.lookUp(ctx, c.Key)
+			if err != nil || found {
+				return tool.Found, r, err // with an error it counts as unknown
+			}
+			return tool.Absent, receipt{}, nil
+		}),
+		tool.WithObserve(func(ctx context.Context, _ tool.Call, in input) (state, error) { return b.state(ctx, in.Order) }),
+		tool.WithCancel(func(ctx context.Context, c tool.Call) error { return b.stop(ctx, c.Key) }))
+	if err != nil {
+		fmt.Println(err)
+		return
+	}
+	call := tool.Call{Key: "k1", Args: `{"order":"42"}`}
+	_, err = refund.Do(context.Background(), call)
+	fmt.Println(tool.Meaning(err))
+	r, _ := tool.AsReconciler(refund)
+	finding, result, err := r.Reconcile(context.Background(), call)
+	fmt.Println(finding, string(result.Data), err)
+	// Output:
+	// ambiguous
+	// found {"id":"re_1"} <nil>
+}
+
 // A set checks arguments before anything is sent, and says to the model what to mend.
 func ExampleSet_Validate() {
 	type input struct {

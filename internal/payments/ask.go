@@ -59,7 +59,7 @@ type finding struct {
 func (s *Service) find(w http.ResponseWriter, r *http.Request) {
 	q := r.URL.Query()
 	if !q.Has("key") && !q.Has("order") {
-		fail(w, http.StatusBadRequest, errors.New("say which: ?key=... or ?order=..."))
+		fail(w, http.StatusBadRequest, errors.New("no filter: ask with ?key= or ?order="))
 		return
 	}
 	asked := func(key, order string) bool {
