@@ -17,7 +17,7 @@ type servers map[string]*tool.MCPServer
 // problemsAt returns a decoder that knows the file's places and has no problems yet.
 func (c *Config) problemsAt() *decoder {
 	d := c.source.decoder
-	return &decoder{file: d.file, lines: d.lines, at: d.at}
+	return &decoder{file: d.file, lines: d.lines, at: d.at, texts: d.texts}
 }
 
 // extras are what a snapshot is made of besides the file.
@@ -70,7 +70,7 @@ func (c *Config) toolSet(d *decoder, x extras, running servers) *tool.Set {
 				err = set.Add(h)
 			}
 			if err != nil {
-				d.fail("tools/"+name, "%v", err)
+				d.failTool("tools/"+name, "/http", err)
 			}
 		}
 		if m := running[name]; m != nil {

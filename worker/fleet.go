@@ -76,7 +76,7 @@ func (f *fleet) start(ctx context.Context, c *Config, refuse []string) (map[stri
 			mu.Lock()
 			defer mu.Unlock()
 			if err != nil {
-				d.fail("tools/"+name, "%v", c.mask.Error(err))
+				d.failServer("tools/"+name, c.mask.Error(err))
 				return
 			}
 			ships[name] = ship{p, m}

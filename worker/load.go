@@ -77,7 +77,7 @@ func Parse(name, dir string, b []byte) (*Config, error) {
 
 func parse(name, dir string, b []byte, refs *references) (*Config, error) {
 	refs.dir = dir
-	d := &decoder{file: name, at: map[string]position{}, refs: refs}
+	d := &decoder{file: name, at: map[string]position{}, texts: map[string]string{}, refs: refs}
 	c := defaults()
 	var rules *policy.Policy
 	switch {

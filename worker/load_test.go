@@ -475,7 +475,6 @@ func TestRefusals(t *testing.T) {
 		{"asked with POST", withTool("http: {url: 'http://x', observe: {method: POST, url: 'http://x'}}"), "is sent with GET"},
 		{"asked nowhere", withTool("http: {url: 'http://x', observe: {query: [a]}}"), "tools.a.http.observe has no url"},
 		{"never found", withTool("http: {url: 'http://x', reconcile: {url: 'http://x', absent: 'true'}}"), "has no found"},
-		{"never absent", withTool("http: {url: 'http://x', reconcile: {url: 'http://x', found: 'true'}}"), "has no absent"},
 		{"observed and found", withTool("http: {url: 'http://x', observe: {url: 'http://x', found: 'true'}}"), "neither found nor absent"},
 		{"a server's tool asks nothing", least + "tools: {a: {mcp: {command: [x]}, tools: {b: {observe: {args: {}}}}}}", "names no tool"},
 		{"absence without asking", withTool("absent_after: 1m, http: {url: 'http://x'}"), "there is no reconcile"},

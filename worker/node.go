@@ -22,6 +22,7 @@ type decoder struct {
 	lines    []string
 	problems []Problem
 	at       map[string]position // of every value, by its path
+	texts    map[string]string   // values that are text, by their path
 	refs     *references
 	noPolicy bool // a part of the policy could not be read
 }

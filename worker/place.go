@@ -37,7 +37,8 @@ func (c *cursor) skipSpace() {
 // inside returns where in the file a place of the text at path is; line and column count from 1. YAML indents,
 // folds, quotes and escapes a text, so it is followed through the file; where that cannot be done, its beginning
 // is returned.
-func (d *decoder) inside(path, text string, line, column int) position {
+func (d *decoder) inside(path string, line, column int) position {
+	text := d.texts[path]
 	begin, ok := d.at[path]
 	if !ok || begin.line < 1 || begin.line > len(d.lines) {
 		return begin

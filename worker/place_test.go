@@ -47,11 +47,11 @@ func FuzzInside(f *testing.F) {
 	f.Add("a: |\n  b\n  c", "b\nc", 2, 1, 1, 4)
 	f.Add("", "", 0, 0, 0, 0)
 	f.Fuzz(func(t *testing.T, file, text string, line, column, atLine, atColumn int) {
-		d := &decoder{lines: strings.Split(file, "\n"), at: map[string]position{"p": {atLine, atColumn}}}
+		d := &decoder{lines: strings.Split(file, "\n"), at: map[string]position{"p": {atLine, atColumn}}, texts: map[string]string{"p": text}}
 		if atColumn < 1 {
 			t.Skip() // tokens count from 1
 		}
-		got := d.inside("p", text, line, column)
+		got := d.inside("p", line, column)
 		if got.line < 0 && atLine >= 0 {
 			t.Errorf("line %d", got.line)
 		}

@@ -278,3 +278,39 @@ func TestAToolsAskingReachesTheTool(t *testing.T) {
 		t.Errorf("declaration: %+v", file)
 	}
 }
+
+func TestProblemsOfWhatAToolAsksHaveTheirPlace(t *testing.T) {
+	t.Parallel()
+	r := check(t, nil, least+`tools:
+  pay:
+    description: x
+    effect: reconcilable
+    http:
+      url: "http://127.0.0.1:1/"
+      reconcile:
+        url: "http://127.0.0.1:1/{key}"
+        found: status ==
+          wrong
+  look:
+    description: x
+    http: {url: "http://127.0.0.1:1/", observe: {url: "http://127.0.0.1:1/{ky}"}}
+  undo:
+    description: x
+    compensate: {tool: pay, args: {n: 'args.n + ''x'' + wrong.n'}}
+    http: {url: "http://127.0.0.1:1/"}
+  files:
+    mcp: {command: [/no/such/program]}
+    tools:
+      act: {effect: reconcilable, reconcile: {tool: look, found: text == wrong}}
+`)
+	var got []string
+	for _, p := range r.Problems {
+		got = append(got, fmt.Sprintf("%d:%d", p.Line, p.Column))
+		if strings.Contains(p.Message, "line 1, column") {
+			t.Errorf("two places in one: %v", p)
+		}
+	}
+	if diff := cmp.Diff([]string{"15:11", "18:49", "21:57", "26:74"}, got); diff != "" {
+		t.Error(diff, r.Problems)
+	}
+}

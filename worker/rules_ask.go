@@ -1,6 +1,9 @@
 package worker
 
 import (
+	"regexp"
+	"strconv"
+
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/tool"
 )
@@ -62,7 +65,54 @@ func (d *decoder) checkFinds(path, found, absent string, finds bool) {
 		d.only(path, "reconcile: what is observed is neither found nor absent", "found", "absent")
 	case found == "":
 		d.fail(path, "%s has no found; add the condition that says that the call happened", name)
-	case absent == "":
-		d.fail(path, "%s has no absent; add the condition that proves that nothing happened, or absent: \"false\" if nothing does", name)
 	}
+}
+
+var (
+	// partOfATool finds in an error of package tool which part of a declaration it is about.
+	partOfATool = regexp.MustCompile(`: (reconcile|observe|compensate): (?:(found|absent|argument "([^"]{1,64})"): )?`)
+	// placeInAText finds the place in an expression.
+	placeInAText = regexp.MustCompile(`"(?:[^"\\]|\\.)*": line (\d+), column (\d+): `)
+	// toolOfAServer finds which tool of an MCP server is meant.
+	toolOfAServer = regexp.MustCompile(`^mcp server "[^"]*": tool "([^"]{1,80})": `)
+)
+
+// failTool reports what package tool says about the declaration at path, at the part that it is about. What asks
+// stands below path with the suffix asks.
+func (d *decoder) failTool(path, asks string, err error) {
+	text := err.Error()
+	if m := partOfATool.FindStringSubmatch(text); m != nil {
+		if m[1] != "compensate" {
+			path += asks
+		}
+		path += "/" + m[1]
+		switch {
+		case m[3] != "":
+			path += "/args/" + m[3]
+		case m[2] != "":
+			path += "/" + m[2]
+		}
+	}
+	m := placeInAText.FindStringSubmatchIndex(text)
+	if m == nil {
+		d.fail(path, "%s", text)
+		return
+	}
+	line, _ := strconv.Atoi(text[m[2]:m[3]])
+	column, _ := strconv.Atoi(text[m[4]:m[5]])
+	if _, known := d.texts[path]; !known {
+		d.fail(path, "%s", text)
+		return
+	}
+	d.add(d.inside(path, line, column), "%s", text[:m[0]]+text[m[1]:])
+}
+
+// failServer does the same for an MCP server, whose tools are declared below it.
+func (d *decoder) failServer(path string, err error) {
+	if m := toolOfAServer.FindStringSubmatch(err.Error()); m != nil {
+		if declared := path + "/tools/" + m[1]; d.at[declared] != (position{}) {
+			path = declared
+		}
+	}
+	d.failTool(path, "", err)
 }

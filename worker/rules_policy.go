@@ -3,7 +3,6 @@ package worker
 import (
 	"errors"
 	"reflect"
-	"strconv"
 	"strings"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -47,12 +46,12 @@ func (c *Config) compilePolicy(d *decoder) *policy.Policy {
 			d.fail("policy", "%v", one)
 			continue
 		}
-		c.reportRule(d, e)
+		d.failRule(e)
 	}
 	return nil
 }
 
-func (c *Config) reportRule(d *decoder, e *policy.RuleError) {
+func (d *decoder) failRule(e *policy.RuleError) {
 	path, text := policyPath(e.Path), e.Text
 	if e.Rule != "" {
 		text = "rule \"" + clip(e.Rule) + "\": " + text
@@ -61,22 +60,7 @@ func (c *Config) reportRule(d *decoder, e *policy.RuleError) {
 		d.fail(path, "%s", text)
 		return
 	}
-	d.add(d.inside(path, c.condition(e.Path), e.Line, e.Column), "%s", text)
-}
-
-// condition returns the condition that an error is about: its path ends in rules/<number>/when.
-func (c *Config) condition(path string) string {
-	rules, inside := c.Policy.Rules, path
-	if rest, ok := strings.CutPrefix(path, "agents/"); ok {
-		var name string
-		name, inside, _ = strings.Cut(rest, "/")
-		rules = c.Agents[name].Policy.Rules
-	}
-	number, _, _ := strings.Cut(strings.TrimPrefix(inside, "rules/"), "/")
-	if i, err := strconv.Atoi(number); err == nil && i >= 0 && i < len(rules) {
-		return rules[i].When
-	}
-	return ""
+	d.add(d.inside(path, e.Line, e.Column), "%s", text)
 }
 
 // policyPath turns a place in a policy into one in the file.

@@ -38,6 +38,7 @@ func (d *decoder) text(v value) (s string, ok bool) {
 		d.fail(v.path, "%s holds a zero byte; remove it", v.shown())
 		return "", false
 	}
+	d.texts[v.path] = s
 	return s, true
 }
 
