@@ -14,8 +14,9 @@ import (
 
 // A sheet shows foreign text so that nothing in it can pass for what the sheet itself says:
 //
-//   - each row has its label, or none, before a bar; a value is made visible and broken by the sheet, inside the
-//     width of the terminal, so that no value reaches the columns before the bar;
+//   - a value begins after a bar, with its label, or none, before it; it is made visible and broken by the sheet,
+//     inside the width of the terminal, so that none of it reaches the columns before the bar; rows that go on with
+//     the value above have a colon in the bar's place, so that none of it looks like the next value;
 //   - the sheet's own remarks inside a value stand in ⟨⟩, which in foreign text is written out.
 type sheet struct {
 	w     io.Writer
@@ -76,9 +77,10 @@ func (s *sheet) say(label, format string, args ...any) { s.rows(label, fmt.Sprin
 // rows breaks what is visible already.
 func (s *sheet) rows(label, text string) {
 	room := max(s.width-labelWidth-5, minWidth)
+	bar := "|"
 	for _, part := range broken(text, room) {
-		fmt.Fprintf(s.w, "%s | %s\n", s.label(fmt.Sprintf("  %-*s", labelWidth, label)), part)
-		label = ""
+		fmt.Fprintf(s.w, "%s %s %s\n", s.label(fmt.Sprintf("  %-*s", labelWidth, label)), bar, part)
+		label, bar = "", ":"
 	}
 }
 
@@ -99,21 +101,32 @@ func (s *sheet) cut(value string) string {
 		approval.Visible(value[:head]), tail-head, len(value), approval.Visible(value[tail:]))
 }
 
-// broken breaks a text into parts of at most so many columns. A character beyond ASCII counts as two: no
-// terminal gives it more.
+// broken breaks a text into parts of at most so many columns, after a space if one is near. A character beyond
+// ASCII counts as two: no terminal gives it more.
 func broken(text string, room int) []string {
 	var parts []string
-	start, used := 0, 0
-	for i, r := range text {
-		w := 1
-		if r >= utf8.RuneSelf {
-			w = 2
+	for {
+		used, end, space := 0, len(text), 0
+		for i, r := range text {
+			w := 1
+			if r >= utf8.RuneSelf {
+				w = 2
+			}
+			if used += w; used > room {
+				end = i
+				break
+			}
+			if r == ' ' && used > room*2/3 {
+				space = i + 1
+			}
 		}
-		if used+w > room {
-			parts = append(parts, text[start:i])
-			start, used = i, 0
+		switch {
+		case end == len(text):
+			return append(parts, text)
+		case space > 0:
+			end = space
 		}
-		used += w
+		parts = append(parts, text[:end])
+		text = text[end:]
 	}
-	return append(parts, text[start:])
 }

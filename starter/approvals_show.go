@@ -27,7 +27,7 @@ func newApprovalsShow(a *App) *cobra.Command {
 		Long: `Shows a request for approval with the exact action that it is about. ID is the request's id, the key of its action,
 or SESSION or SESSION/turn-N where exactly one request waits.
 
-What stands right of the bar comes from the model, the tool's target or other people; nothing in it can pass for what
+What stands right of a bar (a colon where it goes on) comes from the model, the tool's target or other people; nothing in it can pass for what
 stands left of it. Characters that would not be seen are written out, such as ⟨U+200B⟩. Long values show their beginning
 and their end; --full shows all of them.`,
 		Example: `  holdfast approvals show support-x7k2mq
@@ -104,6 +104,9 @@ func (c *conn) queueOf(ctx context.Context, workflow string, a *App) string {
 func (s *sheet) request(f *foundApproval, now time.Time) {
 	fmt.Fprintf(s.w, "%s %s\n", s.label("approval"), approval.Visible(f.ID))
 	s.say("state", "%s", stateText(&f.Approval, now))
+	if f.Outcome == agent.OutcomePending {
+		s.say("expires", "%s (%s)", expiry(f.ExpiresAt, now), moment(f.ExpiresAt))
+	}
 	s.row("note", f.Note, "")
 	s.action(f)
 	s.asked(f)
@@ -210,7 +213,7 @@ func effectText(f *foundApproval) string {
 	return text
 }
 
-// stateText says where a request stands. The clock here is not the one that expiry goes by.
+// stateText says where a request stands.
 func stateText(a *agent.Approval, now time.Time) string {
 	asked := fmt.Sprintf("asked %s ago (%s)", span(now.Sub(a.RequestedAt)), moment(a.RequestedAt))
 	if a.Outcome != agent.OutcomePending {
@@ -224,10 +227,7 @@ func stateText(a *agent.Approval, now time.Time) string {
 	if n := approvals(a); n > 0 {
 		text = fmt.Sprintf("has %d of %d approvals, %s", n, max(a.Terms.Quorum, 1), asked)
 	}
-	if left := a.ExpiresAt.Sub(now); left > 0 {
-		return text + fmt.Sprintf(", expires in %s (%s)", span(left), moment(a.ExpiresAt))
-	}
-	return text + ", should have expired " + moment(a.ExpiresAt)
+	return text
 }
 
 // approvals counts the people who have approved.

@@ -154,17 +154,17 @@ func TestAnApproverSeesTheWholeActionAndWhoMayDecide(t *testing.T) {
 	s.answers(f)
 	for _, want := range []string{
 		"approval " + f.ID + "\n",
-		"  state           | has 1 of 2 approvals, asked 1m30s ago (", "expires in 23h58m (",
+		"  state           | has 1 of 2 approvals, asked 1m30s ago (", "\n  expires         | in 23h58m (",
 		"\n  tool            | refund\n",
 		"\n  effect          | once: what may have been sent is never sent again, risk high\n",
 		"\n  resource        | order/42\n",
 		"\n  arguments       | 30 bytes, 2 members\n                  | \"amount\": 120.50\n                  | \"order\": \"42\"\n",
-		"\n  digest          | " + string(f.Action) + " ⟨compu",
+		"\n  digest          | " + string(f.Action) + " ⟨",
 		"\n  target before   | {\"state\":\"paid\"} ⟨seen ",
 		"\n  done before     | " + f.Terms.First + " ⟨",
 		"\n  asked by rule   | large-refunds ⟨policy 0123456789abcdef⟩\n",
-		"\n  may decide      | alice, bob ⟨2 different people must approve, signed, not by who sent the me",
-		" | carol ⟨may decide too, from ",
+		"\n  may decide      | alice, bob ⟨2 different people must approve, signed, not by",
+		"| carol ⟨may decide too, from ",
 		"\n  decided         | approve by alice ⟨signed with SHA256:abc, ",
 		"\n  its reason      | ok\n",
 		"\n  refused         | approve by mallory: not among those who may decide ⟨",
@@ -198,6 +198,25 @@ func TestALongValueShowsItsBeginningAndItsEndAndSaysWhatIsCut(t *testing.T) {
 	}
 }
 
+// Nested members are written as top-level ones nearly are; where the sheet breaks a value, the next row must not
+// look like another argument.
+func TestAPartOfAValueDoesNotLookLikeAnotherArgument(t *testing.T) {
+	t.Parallel()
+	for pad := range 120 {
+		var out bytes.Buffer
+		testSheet(&out, false).arguments("arguments", `{"a":{"`+strings.Repeat("a", pad)+`":1,"order":"43"},"order":"42"}`)
+		values := 0
+		for row := range strings.Lines(out.String()) {
+			if strings.HasPrefix(row, "                  | ") {
+				values++
+			}
+		}
+		if values != 2 {
+			t.Fatalf("%d arguments of 2:\n%s", values, out.String())
+		}
+	}
+}
+
 func TestManyArgumentsAreCountedWhenTheyAreNotShown(t *testing.T) {
 	t.Parallel()
 	var b strings.Builder
@@ -222,13 +241,14 @@ func TestManyArgumentsAreCountedWhenTheyAreNotShown(t *testing.T) {
 func unbroken(s string) string {
 	var b strings.Builder
 	for row := range strings.Lines(s) {
-		_, value, _ := strings.Cut(strings.TrimSuffix(row, "\n"), " | ")
-		b.WriteString(value)
+		if row = strings.TrimSuffix(row, "\n"); len(row) > labelWidth+5 {
+			b.WriteString(row[labelWidth+5:])
+		}
 	}
 	return b.String()
 }
 
-var sheetRow = regexp.MustCompile(`^  [A-Za-z0-9: ]{15} \| `)
+var sheetRow = regexp.MustCompile(`^  [A-Za-z0-9: ]{15} [|:] `)
 
 // What comes from outside can be anything; what it must not do is leave its columns, be obeyed by a terminal, or
 // look like a remark of the sheet's own.

@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"io"
 	"os"
 	"slices"
 	"strings"
@@ -20,8 +21,14 @@ func (o *decideOptions) confirm(ctx context.Context, f *foundApproval, args stri
 	if f.unseen {
 		return nil
 	}
+	tty, done := a.terminal()
+	defer done()
+	asks := o.digest == "" && !o.mute && !o.print && !o.yes
 	s := a.sheet(a.Err, o.full)
-	if !a.quiet || o.asks() {
+	if asks && tty != nil {
+		s = a.sheet(tty, o.full)
+	}
+	if !a.quiet || asks {
 		s.request(f, time.Now())
 		if args != "" {
 			s.arguments("you send", args)
@@ -34,7 +41,7 @@ func (o *decideOptions) confirm(ctx context.Context, f *foundApproval, args stri
 	switch {
 	case o.digest != "" || o.mute || o.print:
 		return nil
-	case !a.canAsk():
+	case tty == nil:
 		return withHint(usageError("there is no terminal to ask for confirmation, so --digest has to name the action"),
 			"if it is the action shown: --digest %s", f.Action)
 	case o.yes:
@@ -43,17 +50,12 @@ func (o *decideOptions) confirm(ctx context.Context, f *foundApproval, args stri
 	return o.question(ctx, s)
 }
 
-// asks says whether the person will be asked.
-func (o *decideOptions) asks() bool {
-	return o.digest == "" && !o.mute && !o.print && !o.yes && o.app.canAsk()
-}
-
 func (o *decideOptions) question(ctx context.Context, s *sheet) error {
 	hidden := ""
 	if s.hidden > 0 {
 		hidden = fmt.Sprintf("%s are not shown (--full shows them). ", count(s.hidden, "byte"))
 	}
-	fmt.Fprintf(o.app.Err, "\n%sApprove this as %s? [y/N] ", hidden, line(o.approver(), 64))
+	fmt.Fprintf(s.w, "\n%sApprove this as %s? [y/N] ", hidden, line(o.approver(), 64))
 	text, err := readAnswer(ctx, o.app.In, 100)
 	if err != nil {
 		return err
@@ -65,10 +67,20 @@ func (o *decideOptions) question(ctx context.Context, s *sheet) error {
 	return withHint(errors.New("not approved: nothing was sent"), "it still waits; decline it with: holdfast decline ID --reason \"...\"")
 }
 
-// canAsk says whether a person is there who sees the action and can answer.
-func (a *App) canAsk() bool {
+// terminal returns where a person sees the action who can answer at stdin, or nil.
+func (a *App) terminal() (w io.Writer, done func()) {
 	in, ok := a.In.(*os.File)
-	return ok && isTerminal(in) && isTerminal(a.Err)
+	if !ok || !isTerminal(in) {
+		return nil, func() {}
+	}
+	if isTerminal(a.Err) {
+		return a.Err, func() {}
+	}
+	tty, err := os.OpenFile("/dev/tty", os.O_WRONLY, 0)
+	if err != nil {
+		return nil, func() {}
+	}
+	return tty, func() { _ = tty.Close() }
 }
 
 // decidable says why a decision on the request would be in vain or about something else.
