@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
@@ -92,11 +93,12 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 	res := agent.TurnResult{
 		Status: agent.StatusFailed, Head: view.Head, Effects: ledger.Unresolved(),
 		Reason: &agent.Reason{Type: agent.ErrTerminated, Message: s.say("%s%s", reason, source)},
-		Usage:  view.Usage, Steps: view.Step, Undelivered: view.Steering, Store: a.Store.ID(), Serial: view.Serial,
+		Usage:  view.Usage, Steps: view.Step, Spent: view.Spent, Undelivered: view.Steering, Store: a.Store.ID(), Serial: view.Serial,
 	}
 	end, err := a.close(ctx, s, agent.CloseInput{
 		Scope: in.Scope, Turn: in.Turn, Agent: view.Agent, Definition: view.Definition,
 		Result: res, Ledger: ledger.All(), Folded: append(view.Folded, ledger.Folded()...), Entries: entries,
+		Approvals: abandoned(view.Approvals),
 	})
 	var app *temporal.ApplicationError
 	switch {
@@ -108,6 +110,17 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 		return agent.TurnResult{}, err
 	}
 	return res, nil
+}
+
+// abandoned ends the requests that waited: nobody can answer them any more, and their actions are not sent.
+func abandoned(waiting []agent.Approval) []agent.Approval {
+	ended := slices.Clone(waiting)
+	for i := range ended {
+		if a := &ended[i]; a.Outcome == agent.OutcomePending {
+			a.Outcome, a.EndedAt, a.Note = agent.OutcomeCancelled, now(), "the turn was ended from outside"
+		}
+	}
+	return ended
 }
 
 // lastView returns a turn's last state and, for a person, where it is from if not from the turn itself.

@@ -167,13 +167,28 @@ func (l leftover) check(t *testing.T, w *world, res agent.TurnResult, turn int) 
 	}
 }
 
+func closing(t *testing.T, w *world, turn int) (c Closing) {
+	t.Helper()
+	b, err := w.space().Closing(t.Context(), store.ClosingName(turn, 0))
+	if err == nil {
+		err = json.Unmarshal(b, &c)
+	}
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 func TestRecoverLearnsTheEndOfEveryKindOfTurn(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), nil))
 	asked, mute := leave(t, w, 4), leave(t, w, 5)
 	view := agent.TurnView{
 		Session: w.scope.Session, Turn: 4, Agent: "hangs", Step: 1, Head: asked.head, Usage: agent.Usage{Output: 7},
-		Ledger:   []agent.Effect{asked.effect(0, agent.StateCommitted), asked.effect(1, agent.StateAuthorized), asked.effect(2, agent.StateAuthorized)},
+		Ledger:   []agent.Effect{asked.effect(0, agent.StateCommitted), asked.effect(1, agent.StateAuthorized), asked.effect(2, agent.StateAwaitingApproval)},
+		Approvals: []agent.Approval{{
+			ApprovalRequest: agent.ApprovalRequest{ID: agent.ApprovalID(keyOf(asked.inputs[2]), 1), Key: keyOf(asked.inputs[2])}, Outcome: agent.OutcomePending,
+		}},
 		Steering: []agent.Message{{ID: "m2", Text: "stop"}}, Store: w.Store.ID(), Serial: 3,
 	}
 	scripts := map[string]script{
@@ -243,6 +258,15 @@ func TestRecoverLearnsTheEndOfEveryKindOfTurn(t *testing.T) {
 	asked.check(t, w, res, 4)
 	if res.Usage.Output != 7 || len(res.Undelivered) != 1 || !strings.Contains(res.Reason.Message, "terminated") {
 		t.Errorf("recovered %+v", res)
+	}
+	c := closing(t, w, 4)
+	if len(c.Approvals) != 1 || c.Approvals[0].Outcome != agent.OutcomeCancelled || c.Approvals[0].EndedAt.IsZero() {
+		t.Errorf("approvals in the closing record: %+v", c.Approvals)
+	}
+	for _, e := range c.Ledger {
+		if e.Key == keyOf(asked.inputs[2]) && e.State != agent.StateCancelled {
+			t.Errorf("what waited for an approval is %s", e.State)
+		}
 	}
 	if again := s.recover(t, w, 4); again.Closing != res.Closing || again.Head != res.Head || again.Status != res.Status {
 		t.Errorf("a second recovery says %+v, the first %+v", again, res)
