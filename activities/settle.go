@@ -38,10 +38,16 @@ func (a *Activities) Settle(ctx context.Context, in agent.SettleInput) (agent.Se
 // settleByRecord finds out what became of an effect. Only one that is in doubt is asked about: asking about one that
 // is still to be sent would withdraw it.
 func (a *Activities) settleByRecord(ctx context.Context, s *Snapshot, in agent.SettleInput) (agent.SettleResult, error) {
-	rec, err := a.Store.Space(in.Scope).Result(ctx, in.Effect.Key)
+	space := a.Store.Space(in.Scope)
+	rec, err := space.Result(ctx, in.Effect.Key)
 	switch {
 	case err == nil && rec.Tool != nil:
-		return agent.SettleResult{Result: adopted(rec)}, nil
+		res := adopted(rec)
+		res.Conflict, err = contradicted(ctx, space, in.Effect.Key, res)
+		if err != nil {
+			return agent.SettleResult{}, s.storeTrouble(ctx, "reading the late outcome of "+in.Effect.Key, err)
+		}
+		return agent.SettleResult{Result: res}, nil
 	case err != nil && !definite(err):
 		return agent.SettleResult{}, s.storeTrouble(ctx, "reading the outcome of "+in.Effect.Key, err)
 	case in.Effect.State != agent.StateUncertain:
