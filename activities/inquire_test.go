@@ -173,6 +173,43 @@ func TestAProofThatTakesLongerThanAnAttemptIsLeftToALaterOne(t *testing.T) {
 	})
 }
 
+func TestAnAttemptTakenForDeadDoesNotSpeakForTheOneThatFollowed(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		healed := make(chan struct{})
+		f := askable(t, agent.ClassReconcilable, 0, nil, tool.Absent)
+		f.do = func(ctx context.Context, c tool.Call) (tool.Result, error) {
+			if c.Attempt == 1 {
+				<-healed
+				return tool.Result{}, tool.NotSent(errors.New("connection refused"))
+			}
+			time.Sleep(5 * time.Second)
+			return tool.Result{}, errors.New("status 502")
+		}
+		f.finds = func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
+			if f.count() > 1 {
+				return tool.Unknown, tool.Result{}, nil
+			}
+			return tool.Absent, tool.Result{}, nil
+		}
+		w := newWorld(t, "mem://", f)
+		in := w.asked("pay", `{}`)
+		zombie := make(chan agent.ToolResult)
+		go func() {
+			res, _, _ := w.attempt(t.Context(), 1, Progress{}, in)
+			zombie <- res
+		}()
+		time.AfterFunc(11*time.Second, func() { close(healed) }) // within its own timeout and grace
+		time.Sleep(time.Second)
+		second := make(chan agent.ToolResult)
+		go func() { second <- w.mustAttempt(2, in) }()
+		wantState(t, <-zombie, agent.StateUncertain)
+		if w.recorded(in.Key()) {
+			t.Error("a zombie ended what another attempt was sending")
+		}
+		wantState(t, <-second, agent.StateUncertain)
+	})
+}
+
 // asking runs the reconciliation of one effect.
 func (w *world) asking(in agent.ToolInput) agent.ToolResult {
 	w.t.Helper()

@@ -125,6 +125,10 @@ func TestALateOutcomeThatContradictsTheRecordStaysInSight(t *testing.T) {
 				t.Errorf("the record says %+v", res)
 			}
 		}
+		told, err := w.settleByRecord(t.Context(), w.snap, agent.SettleInput{Scope: w.scope, Effect: agent.Effect{Key: in.Key(), State: agent.StateFailed}})
+		if err != nil || told.Why != "" || told.Result.Conflict == "" {
+			t.Errorf("the signal leads to %+v, %v", told, err)
+		}
 		if res := w.mustAttempt(2, in); res.State != agent.StateFailed || res.Conflict == "" || f.count() != 1 {
 			t.Errorf("a later attempt says %+v", res)
 		}
