@@ -246,7 +246,9 @@ func TestTheStateIsStatusAndBody(t *testing.T) {
 		{200, `{"a":2,"b":1.1}`, "200 OK\n{\"a\":2,\"b\":1.1}"},
 		{202, `plain`, "202 Accepted\nplain"},
 		{404, `{"at":"some time"}`, "404 Not Found\n"},
-		{500, `{}`, ""}, {403, `{}`, ""}, {302, ``, ""},
+		{500, `{}`, ""},
+		{403, `{}`, ""},
+		{302, ``, ""},
 	} {
 		answers <- answer{x.status, x.body}
 		r, err := o.Observe(t.Context(), Call{Key: key, Args: `{"order":"42"}`})
