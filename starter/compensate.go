@@ -149,11 +149,11 @@ func (o *compensateOptions) child(ctx context.Context, c *conn, res *compensated
 				}
 			}
 		}
-		undos, err := c.undosOf(ctx, o.turn)
+		past, err := c.pastOf(ctx, o.turn)
 		if err != nil {
 			return false, err
 		}
-		for _, at := range slices.Backward(undos) {
+		for _, at := range slices.Backward(past.started) {
 			switch ref, err := c.orderOf(ctx, at); {
 			case known[at]:
 			case err != nil && !isNotFound(err):

@@ -25,17 +25,16 @@ func (f *finder) one(ctx context.Context, at address) (foundEffects, error) {
 		}
 		return out, err
 	}
-	if at.undo == 0 {
-		undos, err := f.conn.undosOf(ctx, at)
-		if err != nil {
+	past, err := f.conn.pastOf(ctx, at)
+	if err != nil {
+		return out, err
+	}
+	for _, undo := range past.started {
+		if err := f.add(ctx, &out, scope, undo); err != nil && !isNotFound(err) {
 			return out, err
 		}
-		for _, undo := range undos {
-			if err := f.add(ctx, &out, scope, undo); err != nil && !isNotFound(err) {
-				return out, err
-			}
-		}
 	}
+	out.settle(past.words)
 	f.overlay(ctx, &out, at.session, info.GetTaskQueue(), at.turn)
 	return out, nil
 }
@@ -106,10 +105,11 @@ func (f *finder) session(ctx context.Context, session string, turns int) (foundE
 		return out, err
 	}
 	scope := agent.NewScope(session, firstRunOf(info))
-	started, err := f.conn.startedBy(ctx, session, func(found []address) bool { return turns > 0 && len(turnsIn(found)) >= turns })
+	past, err := f.conn.past(ctx, session, func(found []address) bool { return turns > 0 && len(turnsIn(found)) >= turns })
 	if err != nil {
 		return out, err
 	}
+	started := past.started
 	if all := turnsIn(started); turns > 0 && len(all) > 0 {
 		first := all[max(len(all)-turns, 0)].turn
 		out.Earlier = first - 1
@@ -121,28 +121,37 @@ func (f *finder) session(ctx context.Context, session string, turns int) (foundE
 			return out, err
 		}
 	}
+	out.settle(past.words)
 	f.overlay(ctx, &out, session, info.GetTaskQueue(), 0)
 	return out, nil
 }
 
-// startedBy returns the turns and the late compensations that a session started, in order; from its latest run
-// backwards, until enough says so.
-func (c *conn) startedBy(ctx context.Context, session string, enough func([]address) bool) ([]address, error) {
-	var found []address
-	err := c.backwards(ctx, session, func(s *sessionLog) bool {
-		found = append(s.started(), found...)
-		return enough(found)
-	})
-	return found, err
+// A past is what a session's history says of its turns.
+type past struct {
+	started []address // turns and late compensations, in order
+	words   []lateWord
 }
 
-// undosOf returns the late compensations of a turn. Their numbers count through the session.
-func (c *conn) undosOf(ctx context.Context, turn address) ([]address, error) {
-	found, err := c.startedBy(ctx, turn.session, func(found []address) bool {
+// past reads a session's history from its latest run backwards, until enough says so.
+func (c *conn) past(ctx context.Context, session string, enough func([]address) bool) (past, error) {
+	var p past
+	err := c.backwards(ctx, session, func(s *sessionLog) bool {
+		p.started = append(s.started(), p.started...)
+		p.words = append(slices.Clone(s.words), p.words...)
+		return enough(p.started)
+	})
+	return p, err
+}
+
+// pastOf is the past of one turn: the late compensations of it, whose numbers count through the session, and what
+// settled its effects. A late compensation has none of its own.
+func (c *conn) pastOf(ctx context.Context, turn address) (past, error) {
+	p, err := c.past(ctx, turn.session, func(found []address) bool {
 		all := turnsIn(found)
 		return len(all) > 0 && all[0].turn <= turn.turn
 	})
-	return slices.DeleteFunc(found, func(at address) bool { return at.undo == 0 || at.turn != turn.turn }), err
+	p.started = slices.DeleteFunc(p.started, func(at address) bool { return turn.undo != 0 || at.undo == 0 || at.turn != turn.turn })
+	return p, err
 }
 
 func turnsIn(found []address) []address {

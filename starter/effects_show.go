@@ -98,16 +98,21 @@ func (f *finder) known(ctx context.Context, s *shownEffect, key string, k keyed)
 		return false, nil // another life of the same session id
 	}
 	turn := address{session: k.scope.Session, turn: k.turn}
-	undos, err := f.conn.undosOf(ctx, turn)
+	past, err := f.conn.pastOf(ctx, turn)
 	if err != nil {
 		return false, err
 	}
-	for _, at := range append([]address{turn}, undos...) {
+	for _, at := range append([]address{turn}, past.started...) {
 		l, err := f.ledger(ctx, k.scope, at)
 		if err != nil && !isNotFound(err) { // what is beyond the server's retention is gone
 			return found, err
 		}
 		found = err == nil && s.take(l, key) || found
+	}
+	if found {
+		since := foundEffects{Effects: []foundEffect{s.foundEffect}}
+		since.settle(past.words)
+		s.foundEffect = since.Effects[0]
 	}
 	v, err := f.unresolved(ctx, k.scope.Session, info.GetTaskQueue())
 	if err != nil {

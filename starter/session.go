@@ -22,6 +22,10 @@ type sessionLog struct {
 	ended   string // how the session ended, for a person
 	turns   []startedTurn
 	undos   []address // late compensations that it started
+
+	letters []agent.Settlement // that came and whose answer was not read yet
+	asked   map[int64]string   // keys of effects by the event that scheduled the question
+	words   []lateWord
 }
 
 // A startedTurn is a turn that the session started, as its history has it.
@@ -44,6 +48,7 @@ func (s *sessionLog) add(ev *historypb.HistoryEvent) []event {
 }
 
 func (s *sessionLog) read(ev *historypb.HistoryEvent) []event {
+	s.settling(ev)
 	switch ev.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		a := ev.GetWorkflowExecutionStartedEventAttributes()

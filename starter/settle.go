@@ -145,11 +145,11 @@ func (c *conn) keeperOf(ctx context.Context, key string, k keyed) (string, error
 	at := address{session: k.scope.Session, turn: k.turn}
 	places := []address{at}
 	if k.undo {
-		undos, err := c.undosOf(ctx, at)
+		past, err := c.pastOf(ctx, at)
 		if err != nil {
 			return "", err
 		}
-		places = append(places, undos...)
+		places = append(places, past.started...)
 	}
 	for _, at := range places {
 		d, err := c.describe(ctx, at.workflow(), "")

@@ -2,7 +2,6 @@ package starter
 
 import (
 	"fmt"
-	"strings"
 
 	historypb "go.temporal.io/api/history/v1"
 
@@ -175,18 +174,7 @@ func (t *turnLog) settled(ev *historypb.HistoryEvent) []event {
 	if err := t.first(ev.GetMarkerRecordedEventAttributes().GetDetails()["result"], &r); err != nil {
 		return []event{{Type: evEffectRefused, Text: "a settlement could not be looked into " + shown(err)}}
 	}
-	return t.settlement(t.letter(&r), &r)
-}
-
-// letter takes out the settlement that a result is the answer to.
-func (t *turnLog) letter(r *agent.SettleResult) agent.Settlement {
-	for i, l := range t.letters {
-		if r.Why != "" || l.Outcome == r.Result.State && strings.Contains(r.Result.Evidence, l.Evidence) {
-			t.letters = append(t.letters[:i:i], t.letters[i+1:]...)
-			return l
-		}
-	}
-	return agent.Settlement{}
+	return t.settlement(takeLetter(&t.letters, &r), &r)
 }
 
 func (t *turnLog) settlement(l agent.Settlement, r *agent.SettleResult) []event {

@@ -10,16 +10,13 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/effect"
 )
 
 // marker reads the results of local activities.
 func (t *turnLog) marker(ev *historypb.HistoryEvent) []event {
 	a := ev.GetMarkerRecordedEventAttributes()
-	var data struct{ ActivityType string }
-	if a.GetMarkerName() != "LocalActivity" || t.first(a.GetDetails()["data"], &data) != nil || a.GetFailure() != nil {
-		return nil
-	}
-	switch data.ActivityType {
+	switch t.localActivity(a) {
 	case agent.ActivityOpen:
 		var r agent.OpenResult
 		if t.opened == nil && t.first(a.GetDetails()["result"], &r) == nil && r.Model != "" {
@@ -165,7 +162,8 @@ func (t *turnLog) settlementArrived(ev *historypb.HistoryEvent) event {
 		e.Text += " " + shown(err)
 		return e
 	}
-	if s.Outcome != "" && len(t.letters) < agent.MaxRefusals {
+	// Of an effect that is not in doubt the workflow refuses it at once, without an activity.
+	if known := t.effect(s.Key); s.Outcome != "" && known != nil && effect.Unresolved(*known) && len(t.letters) < agent.MaxRefusals {
 		t.letters = append(t.letters, s)
 	}
 	e.Key, e.By = s.Key, s.Approver

@@ -15,6 +15,9 @@ func (t *turnLog) planned(ev *historypb.HistoryEvent) []event {
 	if err := t.first(ev.GetMarkerRecordedEventAttributes().GetDetails()["result"], &r); err != nil {
 		return []event{{Type: evUndoPlanned, Text: "the plan of the compensations " + shown(err)}}
 	}
+	if r.Then == agent.UnwindKeep && t.undo == nil {
+		return nil // most turns that fail undo nothing
+	}
 	e := event{Type: evUndoPlanned, Note: string(r.Then)}
 	switch {
 	case r.Why != "":
