@@ -84,6 +84,7 @@ func TestTheRuleThatAsksSaysWhatItTakes(t *testing.T) {
 			By: []string{"alice", "carol"}, Escalate: &policy.Escalation{After: 30 * time.Minute, To: []string{"bob"}},
 		}},
 		{Name: "d", When: `args.n == 4`, Then: agent.DecisionAsk, Approval: policy.Asking{By: []string{"ops"}}},
+		{Name: "e", When: `args.n == 5`, Then: agent.DecisionAsk, Approval: policy.Asking{By: []string{"finance", "ops"}, Quorum: 3}},
 		{Name: "rest", Then: agent.DecisionAllow},
 	}}
 	strict := c
@@ -112,6 +113,9 @@ func TestTheRuleThatAsksSaysWhatItTakes(t *testing.T) {
 		}, "large"},
 		{"of both: the later escalation", p, "refund", `{"amount":250,"n":3}`, &agent.Terms{
 			By: []string{"alice"}, Quorum: 2, Signed: true, Expires: 2 * hour, EscalateAfter: hour, EscalateTo: []string{"bob", "carol"},
+		}, "large"},
+		{"of both: the agent's larger quorum", p, "refund", `{"amount":250,"n":5}`, &agent.Terms{
+			By: finance, Quorum: 3, Signed: true, Expires: 2 * hour, EscalateAfter: hour, EscalateTo: []string{"carol"},
 		}, "large"},
 		{"nobody in both", p, "refund", `{"amount":250,"n":4}`, nil, policy.RuleNobody},
 		{"sender without signature", q, "mail", `{"n":9}`, nil, policy.RuleUnsigned},

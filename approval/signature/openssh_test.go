@@ -158,8 +158,7 @@ func TestTheAgentSignsForAPublicKey(t *testing.T) {
 	if err != nil {
 		t.Skip("there is no ssh-agent on this machine")
 	}
-	// A socket's path is at most about 100 bytes, and t.TempDir's can be longer.
-	dir, err := os.MkdirTemp("", "hf")
+	dir, err := os.MkdirTemp("", "hf") //nolint:usetesting // a socket's path is at most about 100 bytes, and t.TempDir's can be longer
 	if err != nil {
 		t.Fatal(err)
 	}

@@ -2,12 +2,14 @@ package signature
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"io"
 	"net"
 	"os"
 	"strings"
+	"time"
 
 	"golang.org/x/crypto/ssh"
 	"golang.org/x/crypto/ssh/agent"
@@ -104,7 +106,8 @@ func withAgent(do func(agent.ExtendedAgent) error) error {
 	if strings.TrimSpace(socket) == "" {
 		return errors.New("no ssh-agent: SSH_AUTH_SOCK is not set; start one with ssh-agent, or name a private key file")
 	}
-	conn, err := net.Dial("unix", socket)
+	// ssh.Signer has no context; a local socket answers or refuses at once.
+	conn, err := (&net.Dialer{Timeout: 5 * time.Second}).DialContext(context.Background(), "unix", socket)
 	if err != nil {
 		return fmt.Errorf("ssh-agent: %w", err)
 	}
