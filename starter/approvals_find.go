@@ -194,8 +194,8 @@ func (f *foundApproval) distrust() (verified bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case k.scope != f.scope:
-		return false, errors.New("its key is another session's")
+	case k.scope != f.scope || !k.of(f.workflow):
+		return false, errors.New("its key is another session's or turn's")
 	case !k.undo && f.Key != agent.ActionKey(f.scope, f.Place, f.Action):
 		return false, errors.New("its key is another action's")
 	case f.Terms.Version == "":
@@ -206,6 +206,12 @@ func (f *foundApproval) distrust() (verified bool, err error) {
 		return false, fmt.Errorf("the digest of what it shows is %s", computed)
 	}
 	return true, nil
+}
+
+// of says whether an action of that key can wait in a workflow.
+func (k keyed) of(workflow string) bool {
+	at, err := parseAddress(workflow)
+	return err == nil && at.session == k.scope.Session && at.turn == k.turn
 }
 
 // completeApprovals offers the requests that wait.

@@ -5,8 +5,10 @@ import (
 	"crypto/ed25519"
 	"encoding/json"
 	"encoding/pem"
+	"errors"
 	"fmt"
 	"maps"
+	"net"
 	"os"
 	"path/filepath"
 	"regexp"
@@ -18,6 +20,7 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/temporal"
 	"golang.org/x/crypto/ssh"
+	sshagent "golang.org/x/crypto/ssh/agent"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/devserver"
@@ -60,6 +63,7 @@ agents:
     model: scripted
     tools: [refund]
 policy:
+  on_failure: ask
   approvers:
     alice: {keys: ["%s"]}
     bob: {keys: ["%s"]}
@@ -90,14 +94,17 @@ func startApprovalParts(t *testing.T) *parts {
 		Amount float64 `json:"amount,omitempty"`
 		Note   string  `json:"note,omitempty"`
 	}
-	give, err := tool.New(tool.Spec{Name: "refund", Class: agent.ClassIdempotent, Resource: "order/{order}", Risk: agent.RiskHigh},
-		func(_ context.Context, _ tool.Call, in refund) (string, error) {
-			return fmt.Sprintf("gave %g for %s", in.Amount, in.Order), nil
-		})
-	if err != nil {
+	spec := tool.Spec{Name: "refund", Class: agent.ClassIdempotent, Resource: "order/{order}", Risk: agent.RiskHigh}
+	back := tool.Spec{Name: "charge", Class: agent.ClassIdempotent}
+	spec.Compensate = &tool.Compensation{Tool: "charge", Args: map[string]string{"order": "args.order"}}
+	give, err1 := tool.New(spec, func(_ context.Context, _ tool.Call, in refund) (string, error) {
+		return fmt.Sprintf("gave %g for %s", in.Amount, in.Order), nil
+	})
+	take, err2 := tool.New(back, func(context.Context, tool.Call, refund) (string, error) { return "taken back", nil })
+	if err := errors.Join(err1, err2); err != nil {
 		t.Fatal(err)
 	}
-	stop := runWorker(t, cfg, p.server.Address(), give)
+	stop := runWorker(t, cfg, p.server.Address(), give, take)
 	t.Cleanup(func() {
 		stop()
 		_ = p.server.Stop()
@@ -116,20 +123,57 @@ func makeKey(t *testing.T, dir, name string) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if err := os.WriteFile(filepath.Join(dir, name), pem.EncodeToMemory(block), 0o600); err != nil {
+	secret, err := ssh.MarshalPrivateKeyWithPassphrase(private, name, []byte("open sesame"))
+	if err != nil {
 		t.Fatal(err)
 	}
 	key, err := ssh.NewPublicKey(public)
 	if err != nil {
 		t.Fatal(err)
 	}
-	return strings.TrimSpace(string(ssh.MarshalAuthorizedKey(key)))
+	line := ssh.MarshalAuthorizedKey(key)
+	for suffix, b := range map[string][]byte{"": pem.EncodeToMemory(block), ".secret": pem.EncodeToMemory(secret), ".pub": line} {
+		if err := os.WriteFile(filepath.Join(dir, name+suffix), b, 0o600); err != nil {
+			t.Fatal(err)
+		}
+	}
+	serveKey(t, filepath.Join(dir, name+".sock"), private)
+	return strings.TrimSpace(string(line))
+}
+
+// serveKey is an ssh-agent with one key.
+func serveKey(t *testing.T, socket string, key ed25519.PrivateKey) {
+	t.Helper()
+	ring := sshagent.NewKeyring()
+	if err := ring.Add(sshagent.AddedKey{PrivateKey: key}); err != nil {
+		t.Fatal(err)
+	}
+	l, err := (&net.ListenConfig{}).Listen(t.Context(), "unix", socket)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { _ = l.Close() })
+	go func() {
+		for {
+			c, err := l.Accept()
+			if err != nil {
+				return
+			}
+			go func() {
+				_ = sshagent.ServeAgent(ring, c) // ends with the connection
+				_ = c.Close()
+			}()
+		}
+	}()
 }
 
 // refundScript is the model: it asks for a refund with each line of what the user says as its arguments.
 func refundScript(r modeltest.Request) modeltest.Step {
 	lines := strings.Split(strings.TrimSpace(r.User()), "\n")
 	if results := r.Results(); len(results) > 0 {
+		if strings.Contains(lines[0], "fail") {
+			return modeltest.Fail(400, "invalid_request_error", "this cannot be asked")
+		}
 		return modeltest.Say(fmt.Sprintf("the tool said: %v", results))
 	}
 	var calls []modeltest.Call

@@ -28,6 +28,7 @@ type decisionWord struct {
 	Quorum    int           `json:"quorum,omitempty"`
 	// Successor is the request that took this one's place when the arguments were edited; then those are its.
 	Successor string `json:"successor,omitempty"`
+	full      bool   // the turn's list of refusals: a further one is counted and its reason lost
 }
 
 // The results of a decision.
@@ -105,6 +106,7 @@ func (c *conn) hasEnded(ctx context.Context, workflow string) bool {
 
 // hear looks for the turn's word on the decision in what it says.
 func (w *decisionWord) hear(v agent.ApprovalsView) bool {
+	w.full = v.More > 0
 	for _, x := range v.Refused {
 		if x.Ref == w.Ref {
 			w.Result, w.Why = wordRefused, x.Why
@@ -160,8 +162,11 @@ func (o *decideOptions) report(w decisionWord) error {
 	case wordRefused:
 		return &exitError{ExitRefused, fmt.Errorf("refused: %s", line(w.Why, 2000))}
 	case wordUnanswered:
-		return withHint(&exitError{ExitWaiting, fmt.Errorf("no word from the turn within %s; the decision was sent and may count", o.wait)},
-			"see what became of it: holdfast approvals show '%s'", w.ID)
+		hint := fmt.Sprintf("see what became of it: holdfast approvals show '%s'", w.ID)
+		if w.full {
+			hint += "; the turn has refused so many decisions that it only counts them, and this may be one"
+		}
+		return withHint(&exitError{ExitWaiting, fmt.Errorf("no word from the turn within %s; the decision was sent and may count", o.wait)}, "%s", hint)
 	}
 	_, err := fmt.Fprintf(a.Out, "accepted: %s\n", w.text())
 	return err
@@ -173,10 +178,10 @@ func (w *decisionWord) text() string {
 	if w.Claimed {
 		by += " (claimed)"
 	}
-	switch {
-	case w.Decision == agent.ChoiceDecline:
+	switch w.Decision {
+	case agent.ChoiceDecline:
 		return "declined by " + by + "; the model is told"
-	case w.Decision == agent.ChoiceCancel:
+	case agent.ChoiceCancel:
 		return "withdrawn by " + by
 	}
 	if w.Successor != "" {
