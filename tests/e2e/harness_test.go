@@ -3,6 +3,7 @@ package e2e
 import (
 	"bytes"
 	"context"
+	"flag"
 	"fmt"
 	"net/http/httptest"
 	"os"
@@ -33,7 +34,23 @@ var parts struct {
 	server *devserver.Server
 }
 
+// atOnce is how many tests run at a time unless -parallel says otherwise: they mostly wait, for time-outs and for
+// workers that are gone, and not for a processor.
+const atOnce = "6"
+
 func TestMain(m *testing.M) {
+	if path := os.Getenv(bankBooks); path != "" {
+		runBank(path)
+		return
+	}
+	flag.Parse()
+	given := false
+	flag.Visit(func(f *flag.Flag) { given = given || f.Name == "test.parallel" })
+	if !given {
+		if err := flag.Set("test.parallel", atOnce); err != nil {
+			panic(err)
+		}
+	}
 	os.Exit(func() int {
 		dir, err := os.MkdirTemp("", "holdfast-e2e-")
 		if err != nil {
@@ -86,6 +103,9 @@ type setting struct {
 	heart    string // heartbeat time-outs
 	tools    string // that the agent may use, as a YAML list
 	toolsYML string // further YAML of tools, indented by two
+	http     string // further members of the refund tool's http, as a flow mapping has them: ", observe: {...}"
+	harm     string // further YAML of the refund tool, indented by four
+	policy   string // a flow mapping; everything is allowed without it
 }
 
 func newRig(t *testing.T, s setting) *rig {
@@ -109,21 +129,32 @@ func newRig(t *testing.T, s setting) *rig {
 	}
 	t.Cleanup(r.client.Close)
 	r.model = modeltest.ForTest(t, s.model)
-	s.pay.Path = filepath.Join(r.dir, "books")
-	s.pay.Orders = []payments.Order{{ID: "42", Item: "kettle", Status: "delivered", Total: 1990}}
-	r.pay, err = payments.New(s.pay)
-	if err != nil {
-		t.Fatal(err)
-	}
-	web := httptest.NewServer(r.pay)
-	t.Cleanup(func() { web.Close(); r.pay.Close() })
-	r.configure(s, web.URL)
+	var payURL string
+	r.pay, payURL = serve(t, s.pay)
+	r.configure(s, payURL)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("workers said:\n%s", r.log.String())
 		}
 	})
 	return r
+}
+
+// serve starts a payments service with books of its own.
+func serve(t *testing.T, c payments.Config) (pay *payments.Service, url string) {
+	t.Helper()
+	c.Path = filepath.Join(t.TempDir(), "books")
+	c.Orders = []payments.Order{
+		{ID: "42", Item: "kettle", Status: "delivered", Total: 1990},
+		{ID: "43", Item: "toaster", Status: "delivered", Total: 2990},
+	}
+	pay, err := payments.New(c)
+	if err != nil {
+		t.Fatal(err)
+	}
+	web := httptest.NewServer(pay)
+	t.Cleanup(func() { web.CloseClientConnections(); web.Close(); _ = pay.Close() })
+	return pay, web.URL
 }
 
 func (r *rig) configure(s setting, payURL string) {
@@ -158,7 +189,8 @@ tools:
       properties: {order: {type: string}, amount: {type: string}}
       required: [order, amount]
       additionalProperties: false
-    http: {method: POST, url: "%s/refunds"}
+    http: {method: POST, url: "%s/refunds"%s}
+%s
 %s
 agents:
   support:
@@ -166,10 +198,11 @@ agents:
     model: scripted
     tools: %s
 %s
-policy: {rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}
+policy: %s
 `, r.dir, r.queue, or(s.heart, "2s"), r.model.URL(), or(s.heart, "2s"), payURL,
-		or(s.refund, "idempotent"), or(s.timeout, "5s"), payURL, s.toolsYML,
-		or(s.tools, "[lookup_order, refund]"), s.agent)
+		or(s.refund, "idempotent"), or(s.timeout, "5s"), payURL, s.http, s.harm, s.toolsYML,
+		or(s.tools, "[lookup_order, refund]"), s.agent,
+		or(s.policy, "{rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}"))
 	if err := os.WriteFile(filepath.Join(r.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
 		r.t.Fatal(err)
 	}
