@@ -8,7 +8,9 @@ import (
 
 // Identify says who sent a steering message, as far as its signature proves it. A signature that is not the
 // sender's is an error of the message that nobody can mend.
-func (a *Activities) Identify(_ context.Context, in agent.IdentifyInput) (agent.Actor, error) {
+func (a *Activities) Identify(ctx context.Context, in agent.IdentifyInput) (agent.Actor, error) {
+	p := begin(ctx, "identifying")
+	defer p.stop()
 	snap := a.Current()
 	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
 		return agent.Actor{}, err

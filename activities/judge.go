@@ -18,6 +18,8 @@ const editFor = 2 * time.Second
 // action that the approver edited is decided by policy as well. A decision that does not count is a result that
 // says why, never an error.
 func (a *Activities) Judge(ctx context.Context, in agent.JudgeInput) (agent.JudgeResult, error) {
+	p := begin(ctx, "judging")
+	defer p.stop()
 	snap := a.Current()
 	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
 		return agent.JudgeResult{}, err
@@ -132,8 +134,10 @@ func (b *bench) edited(ctx context.Context) (*agent.Call, string) {
 		return nil, "the edited arguments cannot be used: " + err.Error()
 	case args == r.Args:
 		return nil, ""
+	case isUndo(r.Key): // its key does not change with its arguments, and one key is one action
+		return nil, "what undoes an effect follows from it and cannot be edited: decline it and undo the effect by hand"
 	}
-	d := &desk{snap: b.snap, def: b.agent(r.Tool), scope: b.in.Scope, place: r.Place, senders: b.in.Senders}
+	d := &desk{snap: b.snap, def: b.def, scope: b.in.Scope, place: r.Place, senders: b.in.Senders}
 	call := d.decide(agent.Call{Tool: r.Tool, Args: args}, r.Place.Call)
 	switch {
 	case call.Verdict.Decision == agent.DecisionDeny:

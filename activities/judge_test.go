@@ -255,3 +255,29 @@ func TestAnEditHoldsToWhatItsApproverSawOfTheTarget(t *testing.T) {
 		}
 	}
 }
+
+// The agent does not list what undoes, and what undoes has one key whatever its arguments.
+func TestACompensationIsApprovedAsItIs(t *testing.T) {
+	t.Parallel()
+	w, hist, r := asks(t, `{"amount":10}`)
+	def := w.snap.Agents["clerk"]
+	def.Tools = nil
+	w.snap.Agents["clerk"] = def
+	d := approves(r, "alice")
+	hist.signal(noon.Add(time.Minute), agent.SignalApproval, d)
+	if res := w.judged(t, r, d); !strings.Contains(res.Why, "not-listed") {
+		t.Errorf("the model's own: %+v", res)
+	}
+	r.Key = agent.UndoKey(r.Key, 1)
+	r.ID = agent.ApprovalID(r.Key, 1)
+	d.ID = r.ID
+	hist.signal(noon.Add(time.Minute), agent.SignalApproval, d)
+	if res := w.judged(t, r, d); res.Why != "" {
+		t.Errorf("the compensation: %+v", res)
+	}
+	d.Args = `{"amount":9}`
+	hist.signal(noon.Add(time.Minute), agent.SignalApproval, d)
+	if res := w.judged(t, r, d); !strings.Contains(res.Why, "cannot be edited") {
+		t.Errorf("edited: %+v", res)
+	}
+}

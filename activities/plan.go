@@ -25,6 +25,8 @@ const (
 // reason as its call's trouble, so that a person hears of both. Arguments are made from the records of what was
 // sent and what came back, never from a conversation.
 func (a *Activities) Plan(ctx context.Context, in agent.PlanInput) (agent.PlanResult, error) {
+	p := begin(ctx, "planning")
+	defer p.stop()
 	snap := a.Current()
 	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
 		return agent.PlanResult{}, err
@@ -33,8 +35,8 @@ func (a *Activities) Plan(ctx context.Context, in agent.PlanInput) (agent.PlanRe
 	if err != nil {
 		return agent.PlanResult{}, err
 	}
-	p := &planner{Activities: a, snap: snap, def: def, in: in, space: a.Store.Space(in.Scope), then: snap.Policy.OnFailure()}
-	res, err := p.plan(ctx)
+	plan := &planner{Activities: a, snap: snap, def: def, in: in, space: a.Store.Space(in.Scope), then: snap.Policy.OnFailure()}
+	res, err := plan.plan(ctx)
 	res.Serial = newer(snap, in.Serial)
 	return res, err
 }

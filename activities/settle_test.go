@@ -1,6 +1,8 @@
 package activities
 
 import (
+	"net/http"
+	"net/http/httptest"
 	"strings"
 	"testing"
 	"time"
@@ -10,6 +12,7 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/policy"
 	"github.com/holdfast-run/holdfast/store"
+	"github.com/holdfast-run/holdfast/tool"
 )
 
 // doubtful is a world with a payment that an attempt may have sent before it died.
@@ -179,5 +182,35 @@ func TestASettledEffectIsAdoptedByALaterAttempt(t *testing.T) {
 	res := w.mustAttempt(2, w.asked("pay", `{"n":1}`))
 	if wantState(t, res, agent.StateCommitted); !res.Adopted || f.count() != 0 {
 		t.Errorf("sent %d times: %+v", f.count(), res)
+	}
+}
+
+func TestASettlementByKeyAloneHasTheDestinationAsked(t *testing.T) {
+	t.Parallel()
+	srv := httptest.NewServer(http.HandlerFunc(func(out http.ResponseWriter, r *http.Request) {
+		if r.Method != http.MethodGet {
+			t.Errorf("asked by %s", r.Method)
+		}
+		_, _ = out.Write([]byte(`{"id":7}`))
+	}))
+	t.Cleanup(srv.Close)
+	pay, err := tool.NewHTTP(tool.HTTPConfig{
+		Name: "pay", Method: http.MethodPost, URL: srv.URL + "/payments", Class: agent.ClassReconcilable, AllowPrivate: true,
+		Parameters: []byte(`{"type":"object"}`), Reconcile: &tool.HTTPAsk{URL: srv.URL + "/payments/{key}", Found: "status == 200"},
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	w := newWorld(t, "mem://", pay)
+	in := w.asked("pay", `{}`)
+	d := claimOf(keyOf(in), 1, in.Class, in.Action)
+	d.Revoked, d.Tool, d.Args, d.At, d.SendBy = false, "pay", in.Args, now().Add(-time.Hour), now().Add(-time.Hour)
+	if _, _, err := w.space().CreateDispatch(t.Context(), d); err != nil {
+		t.Fatal(err)
+	}
+	e := agent.Effect{Key: d.Key, Tool: "pay", Place: in.Place, Class: in.Class, State: agent.StateUncertain, Action: in.Action, Attempt: 1}
+	res := w.settles(t, e, agent.Settlement{Key: e.Key})
+	if wantState(t, res.Result, agent.StateCommitted); !strings.Contains(res.Result.Text, `"id":7`) || res.Result.Evidence == "" || res.By != "" {
+		t.Errorf("%+v", res)
 	}
 }
