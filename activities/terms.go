@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"fmt"
 	"strings"
 	"time"
 	"unicode/utf8"
@@ -52,7 +51,9 @@ func (s *Snapshot) observe(ctx context.Context, t tool.Tool, c tool.Call, most t
 	if !ok {
 		return nil
 	}
-	res, err := looked(ctx, o, c, min(most, t.Spec().Timeout))
+	res, err := within(ctx, min(most, t.Spec().Timeout), func(ctx context.Context) (tool.Result, error) {
+		return o.Observe(ctx, c)
+	})
 	seen := &agent.Observation{At: now()}
 	if err != nil {
 		seen.Trouble = cut(s.Mask.String(err.Error()), maxWords)
@@ -66,32 +67,6 @@ func (s *Snapshot) observe(ctx context.Context, t tool.Tool, c tool.Call, most t
 		seen.Text = describe(agent.Body{Digest: seen.Digest, Size: int64(len(data)), Type: res.Type})
 	}
 	return seen
-}
-
-// looked runs an observer once. One that does not come back is left behind, because Go cannot end it.
-func looked(ctx context.Context, o tool.Observer, c tool.Call, most time.Duration) (tool.Result, error) {
-	type end struct {
-		res tool.Result
-		err error
-	}
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	ended := make(chan end, 1)
-	go func() {
-		defer func() {
-			if v := recover(); v != nil {
-				ended <- end{err: fmt.Errorf("the tool panicked: %.500v", v)}
-			}
-		}()
-		res, err := o.Observe(ctx, c)
-		ended <- end{res, err}
-	}()
-	select {
-	case e := <-ended:
-		return e.res, e.err
-	case <-ctx.Done():
-		return tool.Result{}, fmt.Errorf("the tool did not say in %s what state the target is in", most)
-	}
 }
 
 // firstCommitted returns the key of the first effect of an intent that committed in the session, "" if there is

@@ -87,7 +87,7 @@ func TestAnObservationIsMaskedAndBoundedAndItsFailureStillAsks(t *testing.T) {
 			{"never", func(context.Context, tool.Call) (tool.Result, error) {
 				time.Sleep(time.Hour)
 				return tool.Result{}, nil
-			}, "", "did not say in 10s"},
+			}, "", "no answer in 10s"},
 		} {
 			w := newWorld(t, "mem://", &watcher{newFake(t, spec(agent.ClassOnce), nil), c.look})
 			w.governed(asking())
