@@ -128,7 +128,9 @@ func TestADestinationThatPanicsHangsOrErrsKnowsNothing(t *testing.T) {
 			"error": func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
 				return tool.Found, tool.Result{}, errors.New("status 500 " + hush)
 			},
-			"nonsense": func(context.Context, tool.Call) (tool.Finding, tool.Result, error) { return "maybe", tool.Result{}, nil },
+			"nonsense": func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
+				return "maybe", tool.Result{}, nil
+			},
 		} {
 			fk := newFake(t, spec(agent.ClassReconcilable), nil)
 			fk.finds = f
@@ -207,6 +209,33 @@ func TestAnAttemptTakenForDeadDoesNotSpeakForTheOneThatFollowed(t *testing.T) {
 			t.Error("a zombie ended what another attempt was sending")
 		}
 		wantState(t, <-second, agent.StateUncertain)
+	})
+}
+
+func TestOfTwoAttemptsThatFindAbsenceOneSends(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := askable(t, agent.ClassReconcilable, 0, nil, tool.Absent)
+		answers := make(chan struct{})
+		f.finds = func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
+			<-answers // both have asked before either goes on
+			return tool.Absent, tool.Result{}, nil
+		}
+		w := newWorld(t, "mem://", f)
+		in := w.asked("pay", `{}`)
+		w.dispatch(in, now().Add(-time.Hour))
+		ended := make(chan error)
+		for n := range 2 {
+			go func() {
+				_, _, err := w.attempt(t.Context(), n+2, Progress{}, in)
+				ended <- err
+			}()
+		}
+		time.Sleep(time.Second)
+		close(answers)
+		one, other := <-ended, <-ended
+		if f.count() != 1 || (one == nil) == (other == nil) {
+			t.Errorf("sent %d times: %v, %v", f.count(), one, other)
+		}
 	})
 }
 

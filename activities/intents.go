@@ -27,6 +27,7 @@ func (r *toolRun) repeated() (*agent.ToolResult, error) {
 	if err != nil {
 		return nil, r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
 	}
+	first := "" // the key that committed before all others
 	for n := 1; n <= maxClaims; n++ {
 		claim, err := persist(r.ctx, func(ctx context.Context) (store.Intent, error) {
 			return r.space.CreateIntent(ctx, wanted, n, r.key)
@@ -39,30 +40,34 @@ func (r *toolRun) repeated() (*agent.ToolResult, error) {
 		case claim.Key == r.key:
 			return nil, nil
 		}
-		if res, err := r.earlier(claim.Key); res != nil || err != nil {
+		res, committed, err := r.earlier(claim.Key)
+		if committed && first == "" {
+			first = claim.Key
+			res, err = r.repeats(first)
+		}
+		if res != nil || err != nil {
 			return res, err
 		}
 	}
 	return r.denied(fmt.Sprintf("not run: the same was asked for %d times in this session", maxClaims)), nil
 }
 
-// earlier looks at an identical action that was asked for before; nil when it does not stand in the way. One that
-// was claimed and never sent is withheld for good.
-func (r *toolRun) earlier(key string) (*agent.ToolResult, error) {
+// earlier looks at an identical action that was asked for before: what stands in the way, nil if nothing does, and
+// whether it committed, which is policy's to judge. One that was claimed and never sent is withheld for good.
+func (r *toolRun) earlier(key string) (refusal *agent.ToolResult, committed bool, err error) {
 	unsent := withdrawn(r.result(agent.StateCancelled))
 	res, err := r.withhold(r.ctx, r.snap, r.in.Scope, claimOf(key, r.attempt, r.spec.Class, ""), unsent)
+	known := res.State == agent.StateCommitted
 	switch {
-	case err != nil:
-		return nil, err
-	case res.State != agent.StateCommitted && res.State != agent.StateUncertain:
-		return nil, nil
+	case err != nil || !known && res.State != agent.StateUncertain:
+		return nil, false, err
 	case r.in.Reset && strings.HasPrefix(key, fmt.Sprintf("%s:turn-%d/", r.in.Scope, r.in.Turn)):
-		return r.discarded(key, res), nil
-	case res.State == agent.StateUncertain:
-		return r.denied("not run: an identical action was tried before (" + key + ") and its outcome is not known. " +
-			"It is not repeated until somebody has settled it; tell the user."), nil
+		return r.discarded(key, res), false, nil
+	case known:
+		return nil, true, nil
 	}
-	return r.repeats(key)
+	return r.denied("not run: an identical action was tried before (" + key + ") and its outcome is not known. " +
+		"It is not repeated until somebody has settled it; tell the user."), false, nil
 }
 
 // discarded is for a turn that was reset: its history begins anew, but what the discarded run sent has happened. As

@@ -55,14 +55,17 @@ func TestARepeatGoesOnceTheApproversWereToldOfTheFirst(t *testing.T) {
 			aware := granted(in, "")
 			aware.Grant.Terms = *res.Terms
 			wantState(t, w.mustAttempt(1, aware), agent.StateCommitted)
+			third := granted(w.at(in, 6), "")
+			third.Grant.Terms.First = first.Key() // told of the first, which covers what came between
+			wantState(t, w.mustAttempt(1, third), agent.StateCommitted)
 			wrong := granted(w.at(in, 4), "")
 			wrong.Grant.Terms.First = in.Key() // not the first
 			wantState(t, w.mustAttempt(1, wrong), agent.StateVoid)
 			stale := granted(w.at(in, 5), "")
 			stale.Grant.Terms, stale.Grant.Decisions = *res.Terms, nil
 			wantState(t, w.mustAttempt(1, stale), agent.StateVoid)
-			if f.count() != 2 {
-				t.Errorf("%s: sent %d times, want 2", name, f.count())
+			if f.count() != 3 {
+				t.Errorf("%s: sent %d times, want 3", name, f.count())
 			}
 		}
 	})

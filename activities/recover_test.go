@@ -185,7 +185,7 @@ func TestRecoverLearnsTheEndOfEveryKindOfTurn(t *testing.T) {
 	asked, mute := leave(t, w, 4), leave(t, w, 5)
 	view := agent.TurnView{
 		Session: w.scope.Session, Turn: 4, Agent: "hangs", Step: 1, Head: asked.head, Usage: agent.Usage{Output: 7},
-		Ledger:   []agent.Effect{asked.effect(0, agent.StateCommitted), asked.effect(1, agent.StateAuthorized), asked.effect(2, agent.StateAwaitingApproval)},
+		Ledger: []agent.Effect{asked.effect(0, agent.StateCommitted), asked.effect(1, agent.StateAuthorized), asked.effect(2, agent.StateAwaitingApproval)},
 		Approvals: []agent.Approval{{
 			ApprovalRequest: agent.ApprovalRequest{ID: agent.ApprovalID(keyOf(asked.inputs[2]), 1), Key: keyOf(asked.inputs[2])}, Outcome: agent.OutcomePending,
 		}},
