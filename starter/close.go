@@ -116,7 +116,8 @@ func (o *closeOptions) print(res closing) error {
 			a.note("%s: %s, key %s", line(e.Tool, 64), line(string(e.State), 32), line(e.Key, 240))
 		}
 		return withHint(fmt.Errorf("session %q stays open: %s", o.session, line(res.Refused, 300)),
-			"find out at the destination what became of them; then: holdfast close %s --accept-uncertain", o.session)
+			"find out at the destination what became of them and settle them: holdfast effects %s --uncertain; or close over them: holdfast close %s --accept-uncertain",
+			o.session, o.session)
 	case res.Running > 0:
 		fmt.Fprintf(a.Out, "session %s closes when turn %d has ended; to end it now: holdfast cancel %s\n", o.session, res.Running, o.session)
 	default:

@@ -30,7 +30,7 @@ func TestEffectsOnARealServer(t *testing.T) {
 	}
 	p := startEffectParts(t)
 	cmds := commands()
-	maps.Copy(cmds, map[string]func(*testscript.TestScript, bool, []string){"save": save})
+	maps.Copy(cmds, map[string]func(*testscript.TestScript, bool, []string){"save": save, "agree": agree})
 	testscript.Run(t, testscript.Params{
 		Dir:  "testdata/effects",
 		Cmds: cmds,

@@ -5,6 +5,7 @@ import (
 	"os"
 	"strings"
 	"testing"
+	"time"
 	"unicode/utf8"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -28,6 +29,9 @@ func FuzzHistory(f *testing.F) {
 		}
 		f.Add(b)
 	}
+	if b, err := proto.Marshal(&historypb.History{Events: hostile(f).events}); err == nil {
+		f.Add(b)
+	}
 	f.Add([]byte("not a history"))
 	f.Fuzz(func(t *testing.T, b []byte) {
 		var h historypb.History
@@ -46,7 +50,16 @@ func FuzzHistory(f *testing.F) {
 		}
 		a := &App{Out: io.Discard, Err: io.Discard}
 		s := turn.shown("s")
+		s.attach()
 		a.printTurn(&s)
+		l := &ledger{effects: turn.ledger(), approvals: turn.waitingFor()}
+		a.printMatters(l.matters(), time.Now())
+		all := foundEffects{}
+		for _, e := range l.effects {
+			all.Effects = append(all.Effects, foundEffect{Effect: e})
+			a.printEffect(&shownEffect{foundEffect: foundEffect{Effect: e}, Approvals: l.approvals})
+		}
+		all.settle(session.words)
 		if r := turn.summary("s", nil); r.Status != agent.StatusWaiting {
 			p := &printer{app: a, session: "s"}
 			_ = p.finish(t.Context(), &follower{session: "s"}, turn)
@@ -58,7 +71,29 @@ func FuzzHistory(f *testing.F) {
 	})
 }
 
-func checkText(t *testing.T, s string) {
+// hostile is a history that says of authority whatever it likes.
+func hostile(t testing.TB) *story {
+	evil := ask("\x1b[2J\u202e")
+	evil.Args, evil.Terms = strings.Repeat("\u200b", 3000), &agent.Terms{Expires: -1, EscalateAfter: 1, Quorum: -5, First: "\x00"}
+	s, keys := beginning(t, evil, ask("b"))
+	s.signal(agent.SignalApproval, []int{1})
+	s.signal(agent.SignalSettle, agent.Settlement{Key: "\n", Outcome: "\x1b", Approver: strings.Repeat("a", 9999)})
+	s.signal(agent.SignalCompensate, "no")
+	s.local(agent.ActivityJudge, decided(keys[0], "\x1b]0;", "\u202eecila"))
+	s.local(agent.ActivityJudge, []string{"x"})
+	edited := decided(keys[1], agent.ChoiceApprove, "x")
+	edited.Edited = &evil
+	s.local(agent.ActivityJudge, edited)
+	s.local(agent.ActivitySettle, agent.SettleResult{Result: agent.ToolResult{State: "?\n", Evidence: "\x7f"}})
+	s.local(agent.ActivityPlan, agent.PlanResult{Then: "\r", Undos: []agent.Undo{{Call: evil}, {Irreversible: true}}})
+	s.timer(expirySummary + "b")
+	s.activity(agent.ActivityTool, agent.ToolInput{Undoes: "\x1b", Grant: &agent.Grant{ID: "#"}}, agent.ToolResult{State: agent.StateVoid, Verdict: &evil.Verdict, Terms: evil.Terms})
+	s.activity(agent.ActivityReconcile, agent.ReconcileInput{Effects: []agent.Effect{{Key: keys[0]}}}, agent.ReconcileResult{Results: make([]agent.ToolResult, 3)})
+	s.activity(agent.ActivitySettle, agent.SettleInput{}, agent.SettleResult{Why: "\x1b"})
+	return s
+}
+
+func checkText(t testing.TB, s string) {
 	t.Helper()
 	if s == "" || len(s) > 16<<10 || !utf8.ValidString(s) {
 		t.Errorf("line of %d bytes: %.100q", len(s), s)

@@ -21,16 +21,28 @@ run, send --follow and watch print one object a line. Each event has
   type      turn.started turn.continued turn.waiting turn.resumed turn.signal turn.ended
             model.asked model.answered model.failed
             tool.started tool.ended tool.refused tool.failed
+            approval.requested approval.arrived approval.decided approval.refused approval.expired approval.void
+            effect.uncertain effect.settled effect.refused effect.conflict budget.exhausted
+            compensation.planned compensation.started compensation.ended compensation.failed
             worker.lost worker.stuck message.accepted session.ended other notice
   time, session, workflow, run, id (of the event in the workflow's history), turn, step, call
   text      the line that is shown without -o json
   tool, args (exactly as the tool got them), key, state, note, attempt, model, usage, status, reason
+  approval  the id of the request; with it digest, which a decision must name, verdict, decision, expires
+  by        a person, with "(claimed)" when no signature proves the name
+  undoes    the key of the effect that an action compensates; cancel: what became of a wish to stop it
+  command   that answers what the event asks for
   cursor    where "holdfast watch SESSION --from CURSOR" goes on after this event
-and the last line is an object of type "result": session, turn, status, answer, reason, waiting, effects, usage, cursor.
-A "notice" is about the connection or the worker; it is in no history and has no cursor.
+and the last line is an object of type "result": session, turn, status, answer, reason, waiting, approvals, effects,
+usage, spent, cursor.
+approval.arrived is a signal that nobody has looked into yet; one that a cheap check refuses at once has no further
+event, and the query "approvals" lists it. A "notice" is about the connection or the worker; it is in no history and has no cursor.
 
-start, send, cancel, close, extend, show, sessions, config check and version print one object,
-transcript one for each entry.`
+compensate prints events and a result as well. start, send, cancel, close, extend, show, sessions, approvals,
+effects, attention, config check, policy and version print one object, transcript one for each entry. What sends
+a decision, a settlement or an order prints its "ref" and its "result": accepted, refused (with why) or unanswered.
+attention prints a list of {kind, session, turn, workflow, approval, key, tool, what, why, since, expires, command},
+where kind is approval, uncertain, conflict, compensation, budget or stuck.`
 
 // topics are pages of help that are no commands.
 func topics() []*cobra.Command {

@@ -117,6 +117,7 @@ func (t *turnLog) agreed(a *agent.Approval, d agent.Decided, quorum int) string 
 func (t *turnLog) edited(a *agent.Approval, r agent.JudgeResult) []event {
 	c, who := *r.Edited, person(r.Decided.Approver, r.Decided.Claimed)
 	t.endApproval(a, agent.OutcomeSuperseded, agent.StateSuperseded, r.Decided)
+	a.Decisions = nil // the word counts for what took its place
 	if c.Terms == nil {
 		c.Terms, c.Verdict = &a.Terms, a.Verdict
 	}

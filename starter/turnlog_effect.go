@@ -192,3 +192,23 @@ func (t *turnLog) settlement(l agent.Settlement, r *agent.SettleResult) []event 
 	}
 	return out
 }
+
+// withdrawn enters at a turn's end that nothing of it waits any more, and that what was not sent will not be.
+func (t *turnLog) withdrawn() {
+	for _, a := range t.approvals {
+		if a.Outcome == agent.OutcomePending {
+			a.Outcome, a.Note, a.EndedAt = agent.OutcomeCancelled, "the turn has ended", t.now
+		}
+	}
+	sent := map[string]bool{}
+	for _, a := range t.order {
+		if a.tool != nil {
+			sent[a.tool.Key()] = true
+		}
+	}
+	for _, e := range t.effects {
+		if e.State == agent.StateAwaitingApproval || e.State == agent.StateAuthorized && !sent[e.Key] {
+			t.moved(e.Key, agent.StateCancelled, "", "not sent")
+		}
+	}
+}

@@ -224,6 +224,7 @@ func (t *turnLog) completed(ps *commonpb.Payloads) (agent.Status, *agent.TurnRes
 
 func (t *turnLog) end(status agent.Status, r *agent.TurnResult, reason *agent.Reason) []event {
 	t.ended, t.waiting, t.status, t.reason = true, false, status, reason
+	t.withdrawn()
 	if r != nil {
 		t.result, t.head = r, r.Head
 		if r.Reason != nil {

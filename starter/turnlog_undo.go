@@ -73,16 +73,8 @@ func (t *turnLog) undoes(u agent.Undo) (e event, runs bool) {
 	case c.Verdict.Decision == agent.DecisionDeny:
 		t.moved(of.Key, agent.StateCompensationFailed, "", "policy forbids "+c.Tool+" ("+c.Verdict.Rule+")")
 		e.Note, e.Text = c.Verdict.Rule, what+" cannot be undone: policy denies it by rule "+line(c.Verdict.Rule, 64)
-	case c.Verdict.Decision == agent.DecisionAsk:
-		key := agent.UndoKey(of.Key, of.Undone+1)
-		t.moved(of.Key, agent.StateCompensating, "", "")
-		t.wanted(key, of.Place, c)
-		if x := t.effect(key); x != nil {
-			x.Undoes = of.Key
-		}
-		return t.requested(key, of.Place, c, 1, "undoes "+of.Key), true
 	default:
-		return event{}, true
+		return t.undoBegins(of, c), true
 	}
 	return e, false
 }
@@ -100,4 +92,18 @@ func (t *turnLog) undone(of string, s agent.State, note string) []event {
 		t.moved(of, agent.StateCompensationFailed, "", strings.TrimSuffix("its compensation is "+string(s)+": "+note, ": "))
 	}
 	return t.nextUndo()
+}
+
+// undoBegins enters a compensation that runs, or is asked for first.
+func (t *turnLog) undoBegins(of agent.Effect, c agent.Call) event {
+	key := agent.UndoKey(of.Key, of.Undone+1)
+	t.moved(of.Key, agent.StateCompensating, "", "")
+	t.wanted(key, of.Place, c)
+	if e := t.effect(key); e != nil {
+		e.Undoes = of.Key
+	}
+	if c.Verdict.Decision != agent.DecisionAsk {
+		return event{}
+	}
+	return t.requested(key, of.Place, c, 1, "undoes "+of.Key)
 }
