@@ -112,6 +112,7 @@ func TestARequestThatContradictsItselfIsNotDecidedOn(t *testing.T) {
 		"place":           func(f *foundApproval) { f.Place.Call = 2 },
 		"id":              func(f *foundApproval) { f.ID = f.Key + "#2" },
 		"another session": func(f *foundApproval) { f.scope.Session = "s2" },
+		"another turn's":  func(f *foundApproval) { f.workflow = "s1:turn-2" },
 		"another life":    func(f *foundApproval) { f.scope.Life = "00000000" },
 	} {
 		f := aRequest(good.Args)
@@ -271,6 +272,9 @@ func FuzzNothingForeignPassesForTheSheetsOwn(f *testing.F) {
 		r.refused = []agent.Refusal{{Approver: foreign, Why: foreign, Choice: foreign}}
 		var out bytes.Buffer
 		testSheet(&out, full).request(r, asked)
+		r.Terms.Observed.Trouble = ""
+		testSheet(&out, full).asked(r)
+		testSheet(&out, full).action(r)
 		if canonical, err := approval.Canonical([]byte(foreign)); err == nil {
 			testSheet(&out, full).arguments("arguments", canonical)
 		}

@@ -106,6 +106,7 @@ func readSignature(file string) (string, error) {
 
 // signWith signs with the key of a file, or the ssh-agent's.
 func signWith(ctx context.Context, key string, b []byte) (string, error) {
+	//nolint:contextcheck // what it waits for besides the person is the ssh-agent's local socket
 	signer, err := signature.Signer(key, func(path string) ([]byte, error) { return askPassphrase(ctx, path) })
 	if err != nil {
 		return "", withHint(err, "a key is the file of an SSH private key; or its .pub file, or the word agent, to use the ssh-agent")
