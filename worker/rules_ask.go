@@ -45,7 +45,7 @@ func (d *decoder) checkHTTPAsk(path string, a *HTTPAsk, finds bool) {
 		d.fail(path, "%s has no url; add url: https://...", value{path: path}.shown())
 	}
 	d.checkHeaders(path+"/headers", a.Headers)
-	d.checkFinds(path, a.Found, a.Absent, finds)
+	d.checkFinds(path, a.Found, finds)
 }
 
 func (d *decoder) checkMCPAsk(path string, a *tool.MCPAsk, finds bool) {
@@ -55,10 +55,10 @@ func (d *decoder) checkMCPAsk(path string, a *tool.MCPAsk, finds bool) {
 	if a.Tool == "" {
 		d.fail(path, "%s names no tool; add tool: and the server's name of the one to ask", value{path: path}.shown())
 	}
-	d.checkFinds(path, a.Found, a.Absent, finds)
+	d.checkFinds(path, a.Found, finds)
 }
 
-func (d *decoder) checkFinds(path, found, absent string, finds bool) {
+func (d *decoder) checkFinds(path, found string, finds bool) {
 	name := value{path: path}.shown()
 	switch {
 	case !finds:

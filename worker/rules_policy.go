@@ -75,7 +75,7 @@ func policyPath(path string) string {
 
 // unjoin returns the errors that errors.Join put together.
 func unjoin(err error) []error {
-	joined, ok := err.(interface{ Unwrap() []error }) //nolint:errorlint // the join itself is meant
+	joined, ok := err.(interface{ Unwrap() []error })
 	if !ok {
 		return []error{err}
 	}
