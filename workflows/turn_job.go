@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"time"
 
@@ -57,7 +58,7 @@ func (t *turn) carryOut(ctx workflow.Context, j job) (agent.ToolResult, *end) {
 			case !ended:
 				return agent.ToolResult{}, &end{renew: true}
 			case a.Outcome != agent.OutcomeApproved:
-				return unanswered(a), nil
+				return t.unsent(a), nil
 			}
 			grant = grantOf(a)
 		}
@@ -69,6 +70,23 @@ func (t *turn) carryOut(ctx workflow.Context, j job) (agent.ToolResult, *end) {
 			return res, nil
 		}
 	}
+}
+
+// unsent is what becomes of an effect whose request was not approved. In a turn that was reset, the discarded run may
+// have had an approval and sent it; then that is said, and stands in the ledger as a contradiction.
+func (t *turn) unsent(a agent.Approval) agent.ToolResult {
+	res := unanswered(a)
+	if !t.st.Reset {
+		return res
+	}
+	e, _ := t.st.Ledger.Get(a.Key)
+	before := t.reconcile(e, errors.New("the turn was reset"))
+	if before.State != agent.StateCommitted && before.State != agent.StateUncertain {
+		return res
+	}
+	before.Conflict = fmt.Sprintf("%s, but before the turn was reset it was sent: %s", e.State, before.State)
+	t.must(t.st.Ledger.Settle(a.Key, before, t.now(), ""))
+	return before
 }
 
 // heldBack says what stands in the way of sending a job that is authorized. A compensation is held back by nothing.

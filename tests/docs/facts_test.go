@@ -60,7 +60,7 @@ func TestExitCodesInTheReadmeAreThoseOfTheCommand(t *testing.T) {
 	readme := file(t, "README.md")
 	for _, code := range []int{
 		starter.ExitDone, starter.ExitError, starter.ExitUsage, starter.ExitFailed, starter.ExitCancelled,
-		starter.ExitWaiting, starter.ExitInterrupted,
+		starter.ExitBudget, starter.ExitRefused, starter.ExitWaiting, starter.ExitInterrupted,
 	} {
 		// The command's own words, up to a semicolon.
 		line := regexp.MustCompile(fmt.Sprintf(`(?m)^ +%d +([^;,\n]*)`, code)).FindStringSubmatch(topic(t, "exit-codes"))
@@ -86,7 +86,10 @@ var attribute = regexp.MustCompile(`\bHoldfast[A-Z][A-Za-z]+`)
 
 func TestSearchAttributesAreThoseThatAreSet(t *testing.T) {
 	t.Parallel()
-	all := []string{agent.AttributeAgent, agent.AttributeStatus, agent.AttributeTenant, agent.AttributeAttention}
+	var all []string
+	for _, a := range agent.Attributes() {
+		all = append(all, a.Name)
+	}
 	for _, p := range pages(t) {
 		for _, name := range attribute.FindAllString(p.text, -1) {
 			if !slices.Contains(all, name) {
