@@ -5,8 +5,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-
-	"github.com/holdfast-run/holdfast/agent"
 )
 
 // A position is the last event that was seen of one run of a workflow.
@@ -57,8 +55,8 @@ func parseCursor(s, session string) (cursor, error) {
 			return nil, fmt.Errorf("%q is no cursor: %w", line(s, 40), errCursor)
 		}
 		owner := p.Workflow
-		if s, _, ok := agent.ParseTurnID(p.Workflow); ok {
-			owner = s
+		if at, err := parseAddress(p.Workflow); err == nil {
+			owner = at.session
 		}
 		if owner != session {
 			return nil, fmt.Errorf("cursor belongs to session %q, not to %q", line(owner, 80), session)
@@ -77,12 +75,20 @@ func (c cursor) of(workflow string) (position, bool) {
 	return position{}, false
 }
 
+// place returns the turn, or the late compensation, that the cursor is in; without a turn it is in the session only.
+func (c cursor) place() address {
+	for _, p := range c {
+		if at, err := parseAddress(p.Workflow); err == nil && at.turn != 0 {
+			return at
+		}
+	}
+	return address{}
+}
+
 // turn returns the turn that the cursor is in, or 0.
 func (c cursor) turn() int {
-	for _, p := range c {
-		if _, n, ok := agent.ParseTurnID(p.Workflow); ok {
-			return n
-		}
+	if at := c.place(); at.undo == 0 {
+		return at.turn
 	}
 	return 0
 }

@@ -124,7 +124,8 @@ func effectTools(t *testing.T) []tool.Tool {
 	return out
 }
 
-// effectScript is the model: each line of what the user says is a tool and an order; after "break" it fails.
+// effectScript is the model: each word that the user says is a tool, perhaps an
+// argument's name, and the argument; after "break" it fails.
 func effectScript(r modeltest.Request) modeltest.Step {
 	if len(r.Results()) > 0 {
 		if strings.Contains(r.User(), "break") {
@@ -138,7 +139,11 @@ func effectScript(r modeltest.Request) modeltest.Step {
 		if !ok {
 			continue
 		}
-		args, _ := json.Marshal(map[string]string{"id": id})
+		name, field, other := strings.Cut(name, ".")
+		if !other {
+			field = "id"
+		}
+		args, _ := json.Marshal(map[string]string{field: id})
 		calls = append(calls, modeltest.Call{ID: fmt.Sprintf("call_%d", i), Name: name, Args: string(args)})
 	}
 	if len(calls) == 0 {

@@ -22,6 +22,7 @@ type sessionLog struct {
 	ended   string // how the session ended, for a person
 	turns   []startedTurn
 	undos   []address // late compensations that it started
+	latest  address   // of both
 
 	letters []agent.Settlement // that came and whose answer was not read yet
 	asked   map[int64]string   // keys of effects by the event that scheduled the question
@@ -89,13 +90,15 @@ func (s *sessionLog) started() []address {
 func (s *sessionLog) childStarted(ev *historypb.HistoryEvent) {
 	a := ev.GetStartChildWorkflowExecutionInitiatedEventAttributes()
 	if session, turn, m, ok := agent.ParseUndoID(a.GetWorkflowId()); ok && session == s.session {
-		s.undos = append(s.undos, address{session, turn, m})
+		s.latest = address{session, turn, m}
+		s.undos = append(s.undos, s.latest)
 		return
 	}
 	session, n, ok := agent.ParseTurnID(a.GetWorkflowId())
 	if !ok || session != s.session {
 		return
 	}
+	s.latest = address{session: session, turn: n}
 	var in agent.TurnInput
 	_ = s.first(a.GetInput(), &in) // what cannot be read has no message id
 	s.turns = append(s.turns, startedTurn{n: n, message: in.Message.ID, event: ev.GetEventId()})

@@ -170,35 +170,44 @@ func (c *conn) keeperOf(ctx context.Context, key string, k keyed) (string, error
 // what settled it may have been somebody else's, whose refusal of this one comes a moment later.
 const looks = 3
 
-// heard looks once for the word on a settlement. A session lists only what is unresolved, so that what it lists no
-// more has been settled; a turn keeps all.
+// heard looks once for the word on a settlement.
 func (o *settleOptions) heard(ctx context.Context, c *conn, x agent.Settlement, res *settling) (bool, error) {
 	var v agent.EffectsView
 	if err := c.ask(ctx, res.Workflow, agent.QueryEffects, &v); err != nil {
 		return false, nil // the worker may come back in time
 	}
+	if res.hear(v, x) {
+		return true, nil
+	}
+	if v.Turn == 0 && res.Result == wordAccepted {
+		o.gone++
+	}
+	return o.gone >= looks, nil
+}
+
+// hear looks for the word on a settlement in what a turn or a session says. A session lists only what is unresolved,
+// so that what it lists no more has been settled, by whomever; a turn keeps all.
+func (res *settling) hear(v agent.EffectsView, x agent.Settlement) bool {
+	res.Result = wordUnanswered
 	for _, r := range v.Refused {
 		if r.Ref == x.Ref {
 			res.Result, res.Why = wordRefused, r.Why
-			return true, nil
+			return true
 		}
 	}
 	for _, e := range v.Effects {
 		if e.Key != x.Key {
 			continue
 		}
-		if e.State == agent.StateUncertain || !takenFrom(e, x) {
-			return false, nil
+		if e.State != agent.StateUncertain && takenFrom(e, x) {
+			res.Result, res.Effect = wordAccepted, &e
 		}
-		res.Result, res.Effect = wordAccepted, &e
-		return true, nil
+		return res.Result == wordAccepted
 	}
-	if res.Workflow != o.keyed.scope.Session || v.More > 0 {
-		return false, nil
+	if v.Turn == 0 && v.More == 0 { // with more refusals than are listed, this may be one of them
+		res.Result = wordAccepted
 	}
-	o.gone++
-	res.Result = wordAccepted
-	return o.gone >= looks, nil
+	return false
 }
 
 // takenFrom says whether an effect's state is from this settlement: its latest stamp is the approver's, or it
@@ -220,10 +229,10 @@ func (o *settleOptions) report(res settling) error {
 		}
 		return &exitError{code: exit}
 	}
-	switch {
-	case res.Result == wordRefused:
+	switch res.Result {
+	case wordRefused:
 		return &exitError{exit, fmt.Errorf("refused: %s", line(res.Why, 2000))}
-	case res.Result == wordUnanswered:
+	case wordUnanswered:
 		return withHint(&exitError{exit, fmt.Errorf("no word on the settlement within %s; it was sent and may count", o.wait)},
 			"see what became of it: holdfast effects show '%s'", line(res.Key, 240))
 	}

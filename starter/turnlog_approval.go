@@ -37,7 +37,10 @@ func (t *turnLog) requested(key string, p agent.Place, c agent.Call, ask int, wh
 	return e
 }
 
-func approveCommand(id string) string { return "holdfast approve '" + line(id, 240) + "'" }
+func approveCommand(id string) string { return "holdfast approve " + quoted(id) }
+
+// quoted is an argument for a shell. An id that no worker of ours made up must not end its quotes.
+func quoted(s string) string { return "'" + strings.ReplaceAll(line(s, 240), "'", `'\''`) + "'" }
 
 func (t *turnLog) approvalEvent(kind string, a *agent.Approval) event {
 	return event{

@@ -128,7 +128,7 @@ func (t *turnLog) resulted(key string, r *agent.ToolResult, who string) []event 
 }
 
 func settleCommand(key string) string {
-	return "holdfast effects settle '" + line(key, 240) + "' --outcome committed|failed --evidence '...'"
+	return "holdfast effects settle " + quoted(key) + " --outcome committed|failed --evidence '...'"
 }
 
 // reconciled reads what the destination or the store said about effects whose activity left no answer.

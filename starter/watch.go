@@ -7,8 +7,6 @@ import (
 
 	"github.com/spf13/cobra"
 	historypb "go.temporal.io/api/history/v1"
-
-	"github.com/holdfast-run/holdfast/agent"
 )
 
 type watchOptions struct {
@@ -105,12 +103,14 @@ func (f *follower) wholeSession(ctx context.Context, firstRun string, from curso
 	if p, ok := from.of(f.session); ok {
 		run, after = p.Run, p.Event
 	}
-	if n := from.turn(); n != 0 {
+	if at := from.place(); at.turn != 0 {
 		f.base = sessionCursor(from, f.session)
-		if _, err := f.turn(ctx, n, from); err != nil {
+		if _, err := f.workflow(ctx, at, from); err != nil {
 			return err
 		}
-		least = n + 1
+		if at.undo == 0 {
+			least = at.turn + 1
+		}
 	}
 	for run != "" {
 		log := &sessionLog{decoder: decoder{f.conn.payloads}, session: f.session}
@@ -135,9 +135,9 @@ func sessionCursor(c cursor, session string) cursor {
 	return nil
 }
 
-// sessionEvent shows one event of a session, and follows a turn that it starts to the turn's end.
+// sessionEvent shows one event of a session, and follows a turn or a late compensation that it starts to its end.
 func (f *follower) sessionEvent(ctx context.Context, log *sessionLog, ev *historypb.HistoryEvent, p position, least int) error {
-	turns := len(log.turns)
+	before := len(log.started())
 	out := log.add(ev)
 	if ev.GetEventId() <= p.Event {
 		return nil
@@ -148,16 +148,16 @@ func (f *follower) sessionEvent(ctx context.Context, log *sessionLog, ev *histor
 		e.Workflow, e.Run, e.Cursor = p.Workflow, p.Run, f.at
 		f.show(e)
 	}
-	if len(log.turns) == turns || log.turns[turns].n < least {
+	if len(log.started()) == before || log.latest.undo == 0 && log.latest.turn < least {
 		return nil
 	}
-	n := log.turns[turns].n
-	err := f.conn.exists(ctx, agent.TurnID(f.session, n))
+	at := log.latest
+	err := f.conn.exists(ctx, at.workflow())
 	if err == nil {
-		_, err = f.turn(ctx, n, nil)
+		_, err = f.workflow(ctx, at, nil)
 	}
 	if isNotFound(err) {
-		f.notice(fmt.Sprintf("the history of turn %d is gone", n))
+		f.notice(fmt.Sprintf("the history of %s is gone", at))
 		return nil
 	}
 	return err
