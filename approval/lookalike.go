@@ -1,6 +1,7 @@
 package approval
 
 import (
+	"slices"
 	"strings"
 	"unicode"
 	"unicode/utf8"
@@ -55,18 +56,9 @@ func wordAt(s string) string {
 
 // word writes one word. The script that has most of its letters is the word's, Latin where two have as many.
 func (l *look) word(out *strings.Builder, word string) {
-	count, ascii := map[string]int{}, false
+	own, ascii := mostOf(word), false
 	for _, r := range word {
-		if sc := script(r); sc != "" {
-			count[sc]++
-		}
 		ascii = ascii || r < utf8.RuneSelf
-	}
-	own := "Latin"
-	for sc, n := range count {
-		if n > count[own] || n == count[own] && own != "Latin" && sc < own {
-			own = sc
-		}
 	}
 	marks := 0
 	for _, r := range word {
@@ -80,6 +72,35 @@ func (l *look) word(out *strings.Builder, word string) {
 		digit := ascii && r >= utf8.RuneSelf && unicode.IsDigit(r)
 		put(out, r, hidden(r) || foreign || digit || marks > maxMarks || overlays(r) || passesForLetter(r))
 	}
+}
+
+// mostOf returns the script of most of a word's letters: Latin where two have as many, else the first of them. It counts
+// in a slice, because workflows may not walk a map.
+func mostOf(word string) string {
+	type count struct {
+		script string
+		n      int
+	}
+	counts := []count{{script: "Latin"}}
+	for _, r := range word {
+		sc := script(r)
+		if sc == "" {
+			continue
+		}
+		i := slices.IndexFunc(counts, func(c count) bool { return c.script == sc })
+		if i < 0 {
+			i = len(counts)
+			counts = append(counts, count{script: sc})
+		}
+		counts[i].n++
+	}
+	most := counts[0]
+	for _, c := range counts {
+		if c.n > most.n {
+			most = c
+		}
+	}
+	return most.script
 }
 
 // script returns the script of a letter, among those whose letters can be taken for each other; "" is another.

@@ -11,7 +11,7 @@ import (
 // checkSettlement is the cheap half of looking into a word on an effect that a turn left behind.
 func (s *session) checkSettlement(payload []byte) (agent.Settlement, bool) {
 	x, err := approval.ParseSettlement(payload)
-	why := ""
+	var why string
 	switch e, ok := s.unresolved(x.Key); {
 	case err != nil:
 		why = err.Error()

@@ -13,7 +13,7 @@ import (
 // checkDecision is the cheap half of looking into a decision: what fails here costs no activity.
 func (t *turn) checkDecision(payload []byte) (agent.ApprovalDecision, bool) {
 	d, err := approval.ParseDecision(payload)
-	why := ""
+	var why string
 	if err != nil {
 		why = err.Error()
 	} else {

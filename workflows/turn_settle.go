@@ -13,7 +13,7 @@ import (
 // checkSettlement is the cheap half of looking into a word on an effect.
 func (t *turn) checkSettlement(payload []byte) (agent.Settlement, bool) {
 	s, err := approval.ParseSettlement(payload)
-	why := ""
+	var why string
 	switch e, ok := t.st.Ledger.Get(s.Key); {
 	case err != nil:
 		why = err.Error()

@@ -25,13 +25,13 @@ var storeys = map[string]int{
 	"effect":             2,
 	"store":              2,
 
-	"tool":         3,
+	"tool":         4,
 	"compensation": 4,
 	"policy":       4,
-	"transcript":   3,
-	"versioning":   3,
+	"transcript":   4,
+	"versioning":   4,
 
-	"versioning/replay": 4,
+	"versioning/replay": 5,
 
 	"workflows":  5,
 	"activities": 5,
@@ -45,7 +45,7 @@ var storeys = map[string]int{
 // aboveAll is where tests/ and examples/ stand: nothing imports them.
 const aboveAll = 10
 
-// deterministic packages run inside workflows. approval is not needed there today; it is pure all the same.
+// deterministic packages run inside workflows.
 var deterministic = []string{"agent", "approval", "effect", "versioning", "workflows"}
 
 // pure are the standard packages that a deterministic package may import: none does I/O by itself, knows
