@@ -374,3 +374,21 @@ func TestUncertaintyIsHeldAsPolicySays(t *testing.T) {
 		}
 	})
 }
+
+func TestAnAttemptThatWasHeldUpAfterItsAdmissionIsAdmittedAgain(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := newFake(t, spec(agent.ClassOnce), nil)
+		w := newWorld(t, "mem://", f)
+		in := w.asked("pay", `{}`)
+		r := &toolRun{
+			Activities: w.Activities, pulse: &pulse{ctx: t.Context(), attempt: 1, beat: func(Progress) {}}, snap: w.snap, in: in,
+			space: w.space(), key: in.Key(), tool: f, spec: f.spec, admitted: time.Now(),
+		}
+		time.Sleep(maxSendBy + time.Second)
+		_, err := r.effect()
+		wantApp(t, err, agent.ErrTool, false)
+		if _, ok := w.dispatched(in.Key()); ok || f.count() != 0 {
+			t.Errorf("dispatched %v, sent %d times", ok, f.count())
+		}
+	})
+}

@@ -17,7 +17,7 @@ func askable(t *testing.T, class agent.Class, absentAfter time.Duration, do doFu
 	s.AbsentAfter = absentAfter
 	f := newFake(t, s, do)
 	f.finds = func(ctx context.Context, c tool.Call) (tool.Finding, tool.Result, error) {
-		return finds(answers[min(f.asked, len(answers))-1])(ctx, c)
+		return finds(answers[min(f.questions(), len(answers))-1])(ctx, c)
 	}
 	return f
 }
@@ -33,8 +33,8 @@ func TestAbsenceProvesNothingBeforeSendByAndTheToolsDelay(t *testing.T) {
 		if since := time.Since(d.SendBy); since < 40*time.Second || since > 45*time.Second || f.count() != 1 || f.calls[0].Key != in.Key() {
 			t.Errorf("sent %d times, %s after send-by", f.count(), since)
 		}
-		if res.Attempt != 2 || f.asked < 3 {
-			t.Errorf("asked %d times, result %+v", f.asked, res)
+		if res.Attempt != 2 || f.questions() < 3 {
+			t.Errorf("asked %d times, result %+v", f.questions(), res)
 		}
 	})
 }
@@ -139,8 +139,8 @@ func TestADestinationThatPanicsHangsOrErrsKnowsNothing(t *testing.T) {
 			w.dispatch(in, now())
 			res := w.mustAttempt(2, in)
 			wantState(t, res, agent.StateUncertain)
-			if fk.asked != askTries || fk.count() != 0 || strings.Contains(res.Note+res.Text, hush) {
-				t.Errorf("%s: asked %d times, sent %d times, note %q", name, fk.asked, fk.count(), res.Note)
+			if fk.questions() != askTries || fk.count() != 0 || strings.Contains(res.Note+res.Text, hush) {
+				t.Errorf("%s: asked %d times, sent %d times, note %q", name, fk.questions(), fk.count(), res.Note)
 			}
 		}
 	})
@@ -326,7 +326,7 @@ func TestAToolThatHasChangedIsNotAsked(t *testing.T) {
 		other.finds = finds(tool.Absent)
 		w2 := worldOver(t, w.Store, other)
 		wantState(t, w2.asking(in), agent.StateUncertain)
-		if other.asked != 0 {
+		if other.questions() != 0 {
 			t.Error("another destination was asked")
 		}
 		wantState(t, worldOver(t, w.Store).asking(in), agent.StateUncertain)

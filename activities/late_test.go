@@ -18,8 +18,8 @@ import (
 )
 
 var (
-	errUserCancel = error(temporal.NewCanceledError())
-	errGone       = error(serviceerror.NewNotFound("activity not found"))
+	errUserCancel = temporal.NewCanceledError()
+	errGone       = serviceerror.NewNotFound("activity not found")
 	errShutdown   = worker.ErrWorkerShutdown
 )
 

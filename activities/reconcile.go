@@ -64,7 +64,7 @@ func (a *Activities) question(ctx context.Context, s *Snapshot, scope agent.Scop
 	if !r.askable() {
 		return unknown, nil
 	}
-	return r.inquire(d, unknown.Note)
+	return r.inquire(d, unknown.Note) //nolint:contextcheck // the pulse carries the context
 }
 
 // placeIn returns the place that a key names.

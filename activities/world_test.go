@@ -294,6 +294,13 @@ func (f *fake) count() int {
 
 type doFunc = func(context.Context, tool.Call) (tool.Result, error)
 
+// questions counts how often it was asked what became of a call.
+func (f *fake) questions() int {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.asked
+}
+
 func says(text string) doFunc {
 	return func(context.Context, tool.Call) (tool.Result, error) { return tool.Result{Data: []byte(text)}, nil }
 }
