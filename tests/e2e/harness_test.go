@@ -65,7 +65,7 @@ func TestMain(m *testing.M) {
 			return 1
 		}
 		parts.server, err = devserver.Start(context.Background(), devserver.Options{
-			Headless: true,
+			// With the Web UI: decisions come from there too.
 			// A frozen worker keeps what it polls for until its poll expires, a minute by default.
 			Dynamic: []string{`matching.longPollExpirationInterval="5s"`},
 		})
