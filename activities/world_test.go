@@ -84,9 +84,13 @@ func worldOver(t *testing.T, s *store.Store, tools ...tool.Tool) *world {
 		def.Tools = append(def.Tools, agent.ToolRef{Name: tl.Spec().Name, Version: tl.Spec().Version})
 	}
 	w := &world{t: t, scope: agent.NewScope("s1", "run-1"), heard: &signals{gone: map[string]bool{}}}
+	allowed, err := policy.New(policy.Config{Rules: []policy.Rule{{Name: "everything", Then: agent.DecisionAllow}}})
+	if err != nil {
+		t.Fatal(err)
+	}
 	w.snap = &Snapshot{
 		Serial: 3, Agents: map[string]agent.Definition{"clerk": def}, Models: map[string]Model{"m": {Name: "m"}},
-		Tools: set, Policy: policy.AllowListed(), Mask: secret.New(hush),
+		Tools: set, Policy: allowed, Mask: secret.New(hush),
 	}
 	a, err := New(Deps{
 		Store: s, Log: transcript.New(s, 1<<20), Current: func() *Snapshot { return w.snap },

@@ -23,7 +23,7 @@ const (
 func reserved() []string {
 	return []string{
 		RuleNoPolicy, RuleNotListed, RuleBadArguments, RulePosturePlan, RulePostureAsk, RuleNoRule, RuleUnsigned,
-		RuleNobody, RuleAllowListed,
+		RuleNobody, RuleRepeat,
 	}
 }
 

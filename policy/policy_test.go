@@ -10,9 +10,9 @@ import (
 func TestAnAgentMayUseWhatItListsAndNothingElse(t *testing.T) {
 	t.Parallel()
 	listed := agent.Definition{Tools: []agent.ToolRef{{Name: "get"}, {Name: "pay"}}}
-	version := policy.AllowListed().Version()
-	if !version.Valid() || version != policy.AllowListed().Version() {
-		t.Fatalf("version %q", version)
+	all, err := policy.New(policy.Config{Rules: []policy.Rule{{Name: "everything", Then: agent.DecisionAllow}}})
+	if err != nil || !all.Version().Valid() {
+		t.Fatalf("version %q, %v", all.Version(), err)
 	}
 	cases := []struct {
 		name     string
@@ -22,12 +22,12 @@ func TestAnAgentMayUseWhatItListsAndNothingElse(t *testing.T) {
 		decision agent.Decision
 		rule     string
 	}{
-		{"listed", policy.AllowListed(), listed, "pay", agent.DecisionAllow, policy.RuleAllowListed},
-		{"not listed", policy.AllowListed(), listed, "refund", agent.DecisionDeny, policy.RuleNotListed},
-		{"cyrillic a", policy.AllowListed(), listed, "p\u0430y", agent.DecisionDeny, policy.RuleNotListed},
-		{"other case", policy.AllowListed(), listed, "Pay", agent.DecisionDeny, policy.RuleNotListed},
-		{"no name", policy.AllowListed(), listed, "", agent.DecisionDeny, policy.RuleNotListed},
-		{"no tools", policy.AllowListed(), agent.Definition{}, "pay", agent.DecisionDeny, policy.RuleNotListed},
+		{"listed", all, listed, "pay", agent.DecisionAllow, "everything"},
+		{"not listed", all, listed, "refund", agent.DecisionDeny, policy.RuleNotListed},
+		{"cyrillic a", all, listed, "p\u0430y", agent.DecisionDeny, policy.RuleNotListed},
+		{"other case", all, listed, "Pay", agent.DecisionDeny, policy.RuleNotListed},
+		{"no name", all, listed, "", agent.DecisionDeny, policy.RuleNotListed},
+		{"no tools", all, agent.Definition{}, "pay", agent.DecisionDeny, policy.RuleNotListed},
 		{"zero policy", &policy.Policy{}, listed, "pay", agent.DecisionDeny, policy.RuleNoPolicy},
 		{"nil policy", nil, listed, "pay", agent.DecisionDeny, policy.RuleNoPolicy},
 	}

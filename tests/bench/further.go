@@ -174,8 +174,14 @@ func (l *lab) serve(s *store.Store, log *transcript.Log) (stop func(), queue str
 	if err != nil {
 		return nil, "", err
 	}
+	allowed, err := policy.New(policy.Config{
+		Rules: []policy.Rule{{Name: "everything", Then: agent.DecisionAllow}}, Duplicates: policy.RepeatAllow,
+	})
+	if err != nil {
+		return nil, "", err
+	}
 	snap := &activities.Snapshot{
-		Serial: 1, Tools: set, Policy: policy.AllowListed(), Agents: map[string]agent.Definition{},
+		Serial: 1, Tools: set, Policy: allowed, Agents: map[string]agent.Definition{},
 		Models: map[string]activities.Model{"scripted": {Name: "scripted", Client: m}},
 	}
 	for name, uses := range map[string]string{agentActs: toolActs, agentReads: toolReads} {
