@@ -107,8 +107,12 @@ func (r *toolRun) repeats(first string) (*agent.ToolResult, error) {
 
 // request is what policy gets to decide on.
 func (r *toolRun) request() policy.Request {
+	senders := r.in.Senders
+	if r.in.Undoes != "" && r.in.Grant == nil { // the plan's authority: nobody was asked
+		senders = nil
+	}
 	return policy.Request{
 		Agent: r.def, Tool: r.spec.Name, Class: r.spec.Class, Risk: r.spec.Risk, Args: r.in.Args,
-		Resource: resource(r.spec.Resource, r.in.Args), Scope: r.in.Scope, Place: r.in.Place, Senders: r.in.Senders,
+		Resource: resource(r.spec.Resource, r.in.Args), Scope: r.in.Scope, Place: r.in.Place, Senders: senders,
 	}
 }

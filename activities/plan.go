@@ -132,7 +132,10 @@ func (p *planner) call(ctx context.Context, e agent.Effect, c tool.Compensation)
 		return trouble(c.Tool, "its arguments cannot be made: %s", p.snap.say("%s", why)), err
 	}
 	spec := target.Spec()
-	d := &desk{snap: p.snap, def: listing(p.def, spec), scope: p.in.Scope, place: e.Place, senders: p.in.Senders}
+	d := &desk{snap: p.snap, def: listing(p.def, spec), scope: p.in.Scope, place: e.Place}
+	if p.then == agent.UnwindAsk { // else nobody is asked, and who sent the message does not matter
+		d.senders = p.in.Senders
+	}
 	call := d.decide(agent.Call{Tool: c.Tool, Args: args}, e.Place.Call)
 	switch {
 	case call.Verdict.Decision == agent.DecisionDeny:

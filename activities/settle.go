@@ -7,13 +7,15 @@ import (
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
+	"github.com/holdfast-run/holdfast/effect"
 	"github.com/holdfast-run/holdfast/store"
 )
 
 // Settle looks into a word on an effect whose outcome is not known. One with a key alone says only that there is
 // something to find out: the record of the outcome is read, or the destination asked, so that it forges nothing. A
 // person who has looked says committed or failed, by the same rights and signatures as an approval, and that
-// becomes the record unless there is one. A settlement that does not count is a result that says why.
+// becomes the record unless there is one. Of an effect whose outcome is final but contradicted, or that could not be
+// undone, the same word says that somebody has looked, and changes nothing else. A settlement that does not count is a result that says why.
 func (a *Activities) Settle(ctx context.Context, in agent.SettleInput) (agent.SettleResult, error) {
 	p := begin(ctx, "settling")
 	defer p.stop()
@@ -31,7 +33,7 @@ func (a *Activities) Settle(ctx context.Context, in agent.SettleInput) (agent.Se
 	default:
 		res, err = a.settleByPerson(ctx, snap, in)
 	}
-	res.Serial = newer(snap, in.Serial)
+	res.Key, res.Serial = in.Effect.Key, newer(snap, in.Serial)
 	return res, err
 }
 
@@ -72,6 +74,9 @@ func (a *Activities) settleByPerson(ctx context.Context, s *Snapshot, in agent.S
 	if err != nil {
 		return agent.SettleResult{Why: s.say("%s", err.Error())}, nil
 	}
+	if in.Effect.State != agent.StateUncertain { // final: the word is that somebody has looked
+		return agent.SettleResult{Looked: true, By: by, Result: a.settled(s, in, by, at)}, nil
+	}
 	res, err := a.keepWord(ctx, s, in, a.settled(s, in, by, at))
 	return agent.SettleResult{Result: res, By: by}, err
 }
@@ -84,7 +89,7 @@ func unfit(in agent.SettleInput) string {
 		return fmt.Sprintf("the outcome is %s; a person can say committed or failed", quoted(string(x.Outcome)))
 	case x.Evidence == "" || len(x.Evidence) > agent.MaxEvidence:
 		return fmt.Sprintf("the evidence has %d bytes; want 1 to %d that say how the outcome is known", len(x.Evidence), agent.MaxEvidence)
-	case in.Effect.State != agent.StateUncertain:
+	case !effect.Unresolved(in.Effect):
 		return fmt.Sprintf("the effect is %s: there is nothing to settle", in.Effect.State)
 	}
 	return ""

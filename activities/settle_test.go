@@ -214,3 +214,22 @@ func TestASettlementByKeyAloneHasTheDestinationAsked(t *testing.T) {
 		t.Errorf("%+v", res)
 	}
 }
+
+func TestAPersonsWordOnWhatIsFinalSaysOnlyThatSomebodyHasLooked(t *testing.T) {
+	t.Parallel()
+	for _, final := range []agent.Effect{
+		{State: agent.StateFailed, Conflict: "its record says committed"}, {State: agent.StateCompensationFailed},
+	} {
+		w, c, e := doubtful(t, "mem://", newFake(t, spec(agent.ClassOnce), nil))
+		e.State, e.Conflict = final.State, final.Conflict
+		x := c.says(agent.Settlement{Key: e.Key, Outcome: agent.StateCommitted, Evidence: "seen", Approver: "alice"})
+		res := w.settles(t, e, x)
+		if !res.Looked || res.Why != "" || !strings.Contains(res.Result.Evidence, "seen") || w.recorded(e.Key) {
+			t.Errorf("%s: %+v, recorded %v", e.State, res, w.recorded(e.Key))
+		}
+		e.Looked = res.Result.Evidence
+		if again := w.settles(t, e, x); !strings.Contains(again.Why, "nothing to settle") {
+			t.Errorf("a second time: %+v", again)
+		}
+	}
+}

@@ -73,6 +73,9 @@ type Effect struct {
 	// Evidence says how its outcome is known: "the destination answered", "found by asking the
 	// destination", who settled it and by what.
 	Evidence string `json:"evidence,omitempty"`
+	// Looked says who looked at what contradicts itself or could not be undone, and what they saw; then
+	// nobody needs to look again. The state stays as it was.
+	Looked string `json:"looked,omitempty"`
 	// Trail has the states that it went through, oldest first; of a long one the first and the latest.
 	Trail []Stamp `json:"trail,omitempty"`
 }

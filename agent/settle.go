@@ -33,9 +33,14 @@ type SettleInput struct {
 
 // SettleResult is the result of [ActivitySettle].
 type SettleResult struct {
+	// Key is the effect's: the marker of a local activity does not show its argument.
+	Key string `json:"key,omitempty"`
 	// Why says why the settlement does not count; empty when it does.
 	Why    string     `json:"why,omitempty"`
 	Result ToolResult `json:"result"`
+	// Looked says that the word changes no state: the outcome was final, and a person has looked at what
+	// contradicted it or could not be undone.
+	Looked bool `json:"looked,omitempty"`
 	// By is who settled it, with "(claimed)" when unsigned; empty for a record or the destination.
 	By     string `json:"by,omitempty"`
 	Serial int64  `json:"serial,omitempty"`

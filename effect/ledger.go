@@ -119,10 +119,10 @@ func (l *Ledger) Unresolved() []agent.Effect {
 	return out
 }
 
-// Unresolved says whether somebody has to look at an effect: its outcome is not known, its compensation failed, or
-// what is known about it contradicts itself.
+// Unresolved says whether somebody has to look at an effect: its outcome is not known, or nobody has looked yet at
+// its compensation that failed or at what contradicts itself about it.
 func Unresolved(e agent.Effect) bool {
-	return e.State == agent.StateUncertain || e.State == agent.StateCompensationFailed || e.Conflict != ""
+	return e.State == agent.StateUncertain || e.Looked == "" && (e.State == agent.StateCompensationFailed || e.Conflict != "")
 }
 
 // Uncertain counts the effects whose outcome is not known.

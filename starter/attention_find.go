@@ -194,7 +194,7 @@ func matterOf(at address, e agent.Effect) (matter, bool) {
 	case e.State == agent.StateUncertain:
 		m.Kind, m.Command = matterUncertain, settleCommand(e.Key)
 	case e.Conflict != "":
-		m.Kind, m.Why, m.Command = matterConflict, e.Conflict, "holdfast effects show "+quoted(e.Key)
+		m.Kind, m.Why, m.Command = matterConflict, e.Conflict, settleCommand(e.Key)
 	default:
 		m.Kind = matterCompensation
 		m.Command = fmt.Sprintf("holdfast compensate %s %s", address{session: at.session, turn: m.Turn}, quoted(e.Key))

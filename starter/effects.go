@@ -104,7 +104,9 @@ func (o *effectsOptions) run(ctx context.Context, args []string) error {
 }
 
 // doubtful says whether nobody knows what an effect did.
-func doubtful(e agent.Effect) bool { return e.State == agent.StateUncertain || e.Conflict != "" }
+func doubtful(e agent.Effect) bool {
+	return e.State == agent.StateUncertain || e.Conflict != "" && e.Looked == ""
+}
 
 func (o *effectsOptions) print(at address, out foundEffects) error {
 	a := o.app

@@ -201,6 +201,7 @@ func (a *App) printEffect(s *shownEffect) {
 		a.field("cancel", cancelText(s.Cancel))
 	}
 	a.field("conflict", s.Conflict)
+	a.field("looked at", s.Looked)
 	a.field("told by", s.Source)
 	if len(s.Trail) > 0 {
 		fmt.Fprintf(a.Out, "\n%s\n", a.paint(a.Out, bold, "states"))

@@ -1,7 +1,6 @@
 package starter
 
 import (
-	"strings"
 	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
@@ -75,11 +74,11 @@ func (d decoder) localActivity(a *historypb.MarkerRecordedEventAttributes) strin
 	return data.ActivityType
 }
 
-// takeLetter takes out the settlement that a result is the answer to: the marker of a local activity does not say
-// which. They are answered in the order in which they came; those that are refused at once have no marker.
+// takeLetter takes out the settlement that a result is the answer to, the first of its effect. They are answered in the
+// order in which they came; those that are refused at once have no marker.
 func takeLetter(letters *[]agent.Settlement, r *agent.SettleResult) agent.Settlement {
 	for i, l := range *letters {
-		if r.Why != "" || l.Outcome == r.Result.State && strings.Contains(r.Result.Evidence, l.Evidence) {
+		if l.Key == r.Key {
 			*letters = append((*letters)[:i:i], (*letters)[i+1:]...)
 			return l
 		}
@@ -92,6 +91,10 @@ func (out *foundEffects) settle(words []lateWord) {
 	for _, w := range words {
 		i := out.index(w.key)
 		if i < 0 || !effect.Unresolved(out.Effects[i].Effect) {
+			continue
+		}
+		if w.result.Looked {
+			out.Effects[i].Effect.Looked = w.result.Result.Evidence
 			continue
 		}
 		var l effect.Ledger

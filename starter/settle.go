@@ -210,10 +210,10 @@ func (res *settling) hear(v agent.EffectsView, x agent.Settlement) bool {
 	return false
 }
 
-// takenFrom says whether an effect's state is from this settlement: its latest stamp is the approver's, or it
-// contradicts what the approver said.
+// takenFrom says whether what an effect says is from this settlement: its latest stamp is the approver's, or somebody
+// has looked at what was final.
 func takenFrom(e agent.Effect, x agent.Settlement) bool {
-	if e.Conflict != "" || len(e.Trail) == 0 {
+	if e.Looked != "" || len(e.Trail) == 0 {
 		return true
 	}
 	by := e.Trail[len(e.Trail)-1].By

@@ -167,8 +167,8 @@ func (t *turnLog) settledEvent(key string, r *agent.ToolResult, who string) even
 	return e
 }
 
-// settled reads the word on a settlement. The marker of a local activity does not say which it was about; the
-// workflow answers them in the order in which they came, and passes over those that it refuses at once.
+// settled reads the word on a settlement. The workflow answers them in the order in which they came, and passes over
+// those that it refuses at once.
 func (t *turnLog) settled(ev *historypb.HistoryEvent) []event {
 	var r agent.SettleResult
 	if err := t.first(ev.GetMarkerRecordedEventAttributes().GetDetails()["result"], &r); err != nil {
@@ -183,6 +183,12 @@ func (t *turnLog) settlement(l agent.Settlement, r *agent.SettleResult) []event 
 			Type: evEffectRefused, Key: l.Key, By: l.Approver, Note: r.Why,
 			Text: "a settlement" + by(l.Approver) + " does not count: " + line(r.Why, 2*lineLimit),
 		}}
+	}
+	if r.Looked {
+		if e := t.effect(l.Key); e != nil {
+			e.Looked = r.Result.Evidence
+		}
+		return []event{t.settledEvent(l.Key, &r.Result, r.By)}
 	}
 	out := append([]event{t.settledEvent(l.Key, &r.Result, r.By)}, t.resulted(l.Key, &r.Result, r.By)...)
 	if e := t.effect(l.Key); e != nil && e.Undoes != "" {

@@ -250,8 +250,8 @@ func TestOnlyTheSettlementThatCountsIsNamed(t *testing.T) {
 	s.signal(agent.SignalSettle, agent.Settlement{Key: keys[1], Outcome: agent.StateFailed, Evidence: "x", Approver: "early"})
 	s.signal(agent.SignalSettle, agent.Settlement{Key: keys[0], Outcome: agent.StateFailed, Evidence: "wrong", Approver: "mallory"})
 	s.signal(agent.SignalSettle, agent.Settlement{Key: keys[0], Outcome: agent.StateCommitted, Evidence: "line 7", Approver: "alice"})
-	s.local(agent.ActivitySettle, agent.SettleResult{Why: "no right"})
-	s.local(agent.ActivitySettle, agent.SettleResult{By: "alice", Result: agent.ToolResult{
+	s.local(agent.ActivitySettle, agent.SettleResult{Key: keys[0], Why: "no right"})
+	s.local(agent.ActivitySettle, agent.SettleResult{Key: keys[0], By: "alice", Result: agent.ToolResult{
 		State: agent.StateCommitted, Attempt: 1, Evidence: "settled by alice: line 7", Conflict: "another word",
 	}})
 	log, text := s.read()

@@ -54,7 +54,7 @@ func (c *court) settle(_ context.Context, in agent.SettleInput) (agent.SettleRes
 	if s.Outcome == "" {
 		return c.say, nil
 	}
-	return agent.SettleResult{By: s.Approver, Result: agent.ToolResult{
+	return agent.SettleResult{Looked: in.Effect.State != agent.StateUncertain, By: s.Approver, Result: agent.ToolResult{
 		State: s.Outcome, Attempt: 1, Text: "settled as " + string(s.Outcome), Evidence: s.Evidence, Note: "settled by " + s.Approver,
 	}}, nil
 }
@@ -475,6 +475,55 @@ func TestALateWordThatContradictsAnEndIsAConflictAndChangesNothing(t *testing.T)
 	res := finish(t, env, turnInput())
 	if len(res.Effects) != 1 || res.Effects[0].State != agent.StateFailed || res.Effects[0].Conflict == "" {
 		t.Errorf("effects %+v", res.Effects)
+	}
+}
+
+func TestAContradictionIsListedUntilAPersonHasLooked(t *testing.T) {
+	t.Parallel()
+	pay := call("pay", "a", agent.ClassOnce)
+	c := &court{
+		say: agent.SettleResult{Result: agent.ToolResult{State: agent.StateCommitted, Attempt: 1}},
+		world: world{
+			limits:  agent.Limits{Steps: 1, Wait: agent.Duration(time.Hour)},
+			answers: []agent.ModelResult{calls(pay)},
+			tools: map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": func(agent.ToolInput) (agent.ToolResult, error) {
+				return agent.ToolResult{State: agent.StateFailed, Attempt: 1}, nil
+			}},
+		},
+	}
+	env := newCourt(t, c)
+	later(env, time.Minute, agent.SignalSettle, agent.Settlement{Key: keyAt(1, 1, pay)})
+	later(env, 2*time.Minute, agent.SignalSettle, agent.Settlement{
+		Key: keyAt(1, 1, pay), Outcome: agent.StateCommitted, Evidence: "it is in the bank's list", Approver: "alice",
+	})
+	res := finish(t, env, turnInput())
+	e := c.closed[0].Ledger[0]
+	if len(res.Effects) != 0 || e.State != agent.StateFailed || e.Conflict == "" || !strings.Contains(e.Looked, "bank's list") {
+		t.Errorf("result %+v, effect %+v", res, e)
+	}
+}
+
+func TestAVoidApprovalThatIsThenDeclinedIsNeverSentByAZombie(t *testing.T) {
+	t.Parallel()
+	pay := ask("pay", "a", agent.ClassOnce, 1)
+	c := &court{world: world{
+		answers: []agent.ModelResult{calls(pay)},
+		tools: map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": func(agent.ToolInput) (agent.ToolResult, error) {
+			return agent.ToolResult{State: agent.StateVoid, Note: "policy changed", Verdict: &pay.Verdict, Terms: pay.Terms}, nil
+		}},
+	}}
+	env := newCourt(t, c)
+	later(env, time.Minute, agent.SignalApproval, approve(1, 1, pay, "alice"))
+	later(env, 2*time.Minute, agent.SignalApproval, with(approve(1, 1, pay, "alice"), func(d *agent.ApprovalDecision) {
+		d.ID, d.Choice = agent.ApprovalID(keyAt(1, 1, pay), 2), agent.ChoiceDecline
+	}))
+	finish(t, env, turnInput())
+	// The world's reconcile says that nobody knows: it was asked, and what it says is not hidden.
+	if e := c.closed[0].Ledger[0]; e.State != agent.StateDeclined {
+		t.Errorf("effect %+v", e)
+	}
+	if got := c.asked[1].Entries[0].Text; got != "nobody knows" {
+		t.Errorf("the model hears %q", got)
 	}
 }
 

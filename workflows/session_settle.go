@@ -58,6 +58,11 @@ func (s *session) settle(ctx workflow.Context, l letter[agent.Settlement]) {
 
 // settled enters the outcome of an effect that a turn left behind. The turn's own end stands as it was.
 func (s *session) settled(e agent.Effect, x agent.Settlement, res agent.SettleResult) {
+	s.st.Serial = max(s.st.Serial, res.Serial)
+	if res.Looked {
+		s.drop(e.Key)
+		return
+	}
 	var l effect.Ledger
 	for _, have := range s.st.Unresolved {
 		if err := l.Add(have); err != nil {
@@ -72,9 +77,5 @@ func (s *session) settled(e agent.Effect, x agent.Settlement, res agent.SettleRe
 	if e.State == agent.StateUncertain && e.Undoes != "" {
 		undone(&l, e.Undoes, res, workflow.Now(s.root))
 	}
-	s.st.Serial = max(s.st.Serial, res.Serial)
 	s.take(l.All())
-	if x.Outcome != "" && e.Conflict != "" {
-		s.drop(e.Key) // a person has looked at the contradiction
-	}
 }

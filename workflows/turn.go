@@ -320,7 +320,7 @@ func (t *turn) finish(e end) (agent.TurnResult, error) {
 	err := local(ctx, agent.ActivityClose, "close: "+string(e.status), agent.CloseInput{
 		Scope: t.in.Scope, Turn: t.in.Turn, Agent: t.in.Agent, Definition: t.st.Open.Definition,
 		Result: res, Ledger: t.st.Ledger.All(), Folded: t.st.Ledger.Folded(), Entries: t.st.Entries, Store: t.st.Store,
-		Approvals: t.st.Requests.All(), Refused: t.st.Requests.Refused, Undo: t.undoNumber(),
+		Approvals: t.st.Requests.All(), Refused: append(t.st.Requests.Refused, t.st.RefusedSettlements...), Undo: t.undoNumber(),
 	}, &closed)
 	if err != nil {
 		t.log.Error("The closing record could not be written.", "error", err)

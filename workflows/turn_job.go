@@ -72,19 +72,20 @@ func (t *turn) carryOut(ctx workflow.Context, j job) (agent.ToolResult, *end) {
 	}
 }
 
-// unsent is what becomes of an effect whose request was not approved. In a turn that was reset, the discarded run may
-// have had an approval and sent it; then that is said, and stands in the ledger as a contradiction.
+// unsent is what becomes of an effect whose request was not approved. If it had an approval before, in a turn that was
+// reset or whose approval was void, an attempt may have sent it or may be about to: then that is found out, prevented,
+// or stands in the ledger as a contradiction.
 func (t *turn) unsent(a agent.Approval) agent.ToolResult {
 	res := unanswered(a)
-	if !t.st.Reset {
+	if !t.st.Reset && a.Ask == 1 {
 		return res
 	}
 	e, _ := t.st.Ledger.Get(a.Key)
-	before := t.reconcile(e, errors.New("the turn was reset"))
+	before := t.reconcile(e, errors.New("it was approved before"))
 	if before.State != agent.StateCommitted && before.State != agent.StateUncertain {
 		return res
 	}
-	before.Conflict = fmt.Sprintf("%s, but before the turn was reset it was sent: %s", e.State, before.State)
+	before.Conflict = fmt.Sprintf("%s, but by an earlier approval it was sent: %s", e.State, before.State)
 	t.must(t.st.Ledger.Settle(a.Key, before, t.now(), ""))
 	return before
 }

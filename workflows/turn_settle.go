@@ -90,10 +90,13 @@ func settlement(ctx workflow.Context, in agent.SettleInput) (res agent.SettleRes
 // settled enters the outcome of an effect that was uncertain, and what follows from it.
 func (t *turn) settled(key string, res agent.SettleResult) error {
 	before, _ := t.st.Ledger.Get(key)
+	t.st.Serial = max(t.st.Serial, res.Serial)
+	if res.Looked {
+		return t.st.Ledger.Amend(key, func(e *agent.Effect) { e.Looked = res.Result.Evidence })
+	}
 	if err := t.st.Ledger.Settle(key, res.Result, workflow.Now(t.root), res.By); err != nil {
 		return err
 	}
-	t.st.Serial = max(t.st.Serial, res.Serial)
 	if before.State != agent.StateUncertain {
 		return nil // it was final, or contradicts it
 	}
