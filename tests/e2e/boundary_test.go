@@ -33,7 +33,32 @@ type shop struct {
 // made, blind does neither.
 func shops(t *testing.T, timeout, suffix string) []shop {
 	t.Helper()
-	const tool = `  %s:
+	return []shop{
+		keyedShop(t, "keyed"+suffix, timeout, payments.Config{}),
+		askedShop(t, "asked"+suffix, timeout, payments.Config{IgnoreKeys: true}),
+		blindShop(t, "blind"+suffix, timeout, payments.Config{IgnoreKeys: true, Unaskable: true}),
+	}
+}
+
+func keyedShop(t *testing.T, name, timeout string, c payments.Config) shop {
+	pay, url := serve(t, c)
+	return shop{name, pay, shopTool(name, "idempotent", timeout, url, "")}
+}
+
+func askedShop(t *testing.T, name, timeout string, c payments.Config) shop {
+	pay, url := serve(t, c)
+	return shop{name, pay, shopTool(name, "reconcilable", timeout, url, fmt.Sprintf(
+		`, reconcile: {url: "%s/refunds?key={key}", found: "status == 200 && size(body.refunds) > 0", `+
+			`absent: "status == 200 && size(body.refunds) == 0"}`, url))}
+}
+
+func blindShop(t *testing.T, name, timeout string, c payments.Config) shop {
+	pay, url := serve(t, c)
+	return shop{name, pay, shopTool(name, "once", timeout, url, "")}
+}
+
+func shopTool(name, class, timeout, url, http string) string {
+	return fmt.Sprintf(`  %s:
     description: Refunds an order.
     effect: %s
     timeout: %s
@@ -43,17 +68,7 @@ func shops(t *testing.T, timeout, suffix string) []shop {
       required: [order, amount]
       additionalProperties: false
     http: {method: POST, url: "%s/refunds"%s}
-`
-	keyed, keyedURL := serve(t, payments.Config{})
-	asked, askedURL := serve(t, payments.Config{IgnoreKeys: true})
-	blind, blindURL := serve(t, payments.Config{IgnoreKeys: true, Unaskable: true})
-	ask := fmt.Sprintf(`, reconcile: {url: "%s/refunds?key={key}", found: "status == 200 && size(body.refunds) > 0", `+
-		`absent: "status == 200 && size(body.refunds) == 0"}`, askedURL)
-	return []shop{
-		{"keyed" + suffix, keyed, fmt.Sprintf(tool, "keyed"+suffix, "idempotent", timeout, keyedURL, "")},
-		{"asked" + suffix, asked, fmt.Sprintf(tool, "asked"+suffix, "reconcilable", timeout, askedURL, ask)},
-		{"blind" + suffix, blind, fmt.Sprintf(tool, "blind"+suffix, "once", timeout, blindURL, "")},
-	}
+`, name, class, timeout, url, http)
 }
 
 // declared returns the shops' tools as the configuration has them.
