@@ -15,6 +15,8 @@ const (
 	// heartbeat is after which silence a tool's attempt is given up. A production worker would be
 	// more patient.
 	heartbeat = 3 * time.Second
+	// limit is the amount up to which the agent may refund without asking.
+	limit = 10
 )
 
 //go:embed holdfast.yaml.tmpl
@@ -26,6 +28,8 @@ type places struct {
 	BaseURL, Model, Key string
 	Payments            string // base URL
 	Heartbeat           time.Duration
+	Limit               int
+	Approver, PublicKey string
 }
 
 func writeConfig(path string, p places) error {

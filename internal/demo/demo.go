@@ -21,8 +21,11 @@ const (
 // turnID is the workflow that everything is about.
 var turnID = agent.TurnID(session, 1)
 
-// patience bounds the whole story: a model of somebody else's may be slow.
-const patience = 5 * time.Minute
+// patience bounds the whole story: a model of somebody else's may be slow. A person who is asked has more.
+const (
+	patience = 5 * time.Minute
+	thought  = 15 * time.Minute
+)
 
 // Config says what to run. Binary and Out are required.
 type Config struct {
@@ -32,6 +35,9 @@ type Config struct {
 	Out io.Writer
 	// Bold marks text for a terminal; nil leaves it as it is.
 	Bold func(string) string
+	// Ask asks the person at the terminal; nil is for where there is none: then the demo approves by itself.
+	// It returns when ctx ends.
+	Ask func(ctx context.Context, question string) (yes bool, err error)
 	// Keep leaves the server and the worker running at the end until the context ends.
 	Keep bool
 	// Model is a real model to use; nil is the scripted one.
@@ -45,17 +51,25 @@ type Model struct {
 	Name    string
 }
 
-// Run runs the demo. It returns nil only when the turn is done and the books show exactly one refund, also
-// when ctx ends later than that; an error names what went wrong. When it returns no process is left.
+// Run runs the demo. It returns nil only when the turn is done and books and ledger show exactly one refund, or
+// none because the person declined it, also when ctx ends later than that; an error names what went wrong. When it
+// returns no process is left.
 func Run(ctx context.Context, cfg Config) (err error) {
 	dir, err := os.MkdirTemp("", "holdfast-demo-")
 	if err != nil {
 		return fmt.Errorf("demo: %w", err)
 	}
-	s := &stage{cfg: cfg, dir: dir, say: newPrinter(cfg.Out, cfg.Bold), failed: make(chan error, 4)}
+	s := &stage{
+		cfg: cfg, dir: dir, say: newPrinter(cfg.Out, cfg.Bold), failed: make(chan error, 4),
+		asked: make(chan news, agent.MaxPending), approved: make(chan struct{}),
+	}
 	defer func() { err = errors.Join(err, s.leave(ctx, err)) }()
 
-	story, cancel := context.WithTimeoutCause(ctx, patience, fmt.Errorf("the demo was not over after %s", patience))
+	most := patience
+	if cfg.Ask != nil {
+		most += thought
+	}
+	story, cancel := context.WithTimeoutCause(ctx, most, fmt.Errorf("the demo was not over after %s", most))
 	defer cancel()
 	err = s.tell(story)
 	switch {
@@ -80,10 +94,10 @@ func (s *stage) tell(ctx context.Context) error {
 	if err := s.play(ctx); err != nil {
 		return err
 	}
-	return s.judge()
+	return s.judge(ctx)
 }
 
-// play has the client ask and follows it to the end of the turn.
+// play has the client ask, answers what waits for an approval, and follows the turn to its end.
 func (s *stage) play(ctx context.Context) error {
 	s.say.begin()
 	s.say.event("you", "%s", request)
@@ -91,12 +105,19 @@ func (s *stage) play(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	select {
-	case <-client.done:
-	case err := <-s.failed:
-		return err
-	case <-ctx.Done():
-		return context.Cause(ctx)
+	for over := false; !over; {
+		select {
+		case <-client.done:
+			over = true
+		case n := <-s.asked:
+			err = s.decide(ctx, n)
+		case err = <-s.failed:
+		case <-ctx.Done():
+			err = context.Cause(ctx)
+		}
+		if err != nil {
+			return err
+		}
 	}
 	s.finished = time.Now()
 	if code := client.exitCode(); code != 0 {

@@ -2,6 +2,7 @@ package demo
 
 import (
 	"bytes"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -13,28 +14,67 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/modeltest"
 	"github.com/holdfast-run/holdfast/internal/payments"
+	"github.com/holdfast-run/holdfast/policy"
 	"github.com/holdfast-run/holdfast/worker"
 )
 
-func TestOnlyExactlyOneRefundUnderOneKeyPasses(t *testing.T) {
+func TestOnlyOneRefundThatIsApprovedAndSurvivedTwoKillsPasses(t *testing.T) {
 	t.Parallel()
 	right := payments.Entry{Refund: "re_1", Key: "k", Order: order, Amount: price}
 	for name, c := range map[string]struct {
-		books    payments.Books
-		unharmed bool
-		want     string // part of the error; empty is none
+		change func(b *payments.Books, l *[]entry, kills *int)
+		want   string // part of the error; empty is none
 	}{
-		"one":          {payments.Books{Entries: []payments.Entry{right}, Requests: map[string]int{"k": 2}}, false, ""},
-		"none":         {payments.Books{}, true, "no refund"},
-		"two":          {payments.Books{Entries: []payments.Entry{right, right}, Requests: map[string]int{"k": 1, "l": 1}}, false, "2 refunds"},
-		"no kill":      {payments.Books{Entries: []payments.Entry{right}, Requests: map[string]int{"k": 1}}, true, "never killed"},
-		"two keys":     {payments.Books{Entries: []payments.Entry{right}, Requests: map[string]int{"k": 1, "l": 1}}, false, "2 keys"},
-		"wrong amount": {payments.Books{Entries: []payments.Entry{{Key: "k", Order: order, Amount: 1}}, Requests: map[string]int{"k": 2}}, false, "0.01 for order 42"},
-		"wrong order":  {payments.Books{Entries: []payments.Entry{{Key: "k", Order: "43", Amount: price}}, Requests: map[string]int{"k": 2}}, false, "order 43"},
+		"one":          {func(*payments.Books, *[]entry, *int) {}, ""},
+		"none":         {func(b *payments.Books, _ *[]entry, _ *int) { b.Entries = nil }, "no refund"},
+		"two":          {func(b *payments.Books, _ *[]entry, _ *int) { b.Entries = append(b.Entries, right) }, "2 refunds"},
+		"two keys":     {func(b *payments.Books, _ *[]entry, _ *int) { b.Requests["l"] = 1 }, "2 keys"},
+		"wrong amount": {func(b *payments.Books, _ *[]entry, _ *int) { b.Entries[0].Amount = 1 }, "0.01 for order 42"},
+		"wrong order":  {func(b *payments.Books, _ *[]entry, _ *int) { b.Entries[0].Order = "43" }, "order 43"},
+		"one kill":     {func(_ *payments.Books, _ *[]entry, n *int) { *n = 1 }, "killed 1 time,"},
+		"no ledger":    {func(_ *payments.Books, l *[]entry, _ *int) { *l = nil }, "ledger"},
+		"uncertain":    {func(_ *payments.Books, l *[]entry, _ *int) { (*l)[0].State = agent.StateUncertain }, "ledger"},
+		"another key":  {func(_ *payments.Books, l *[]entry, _ *int) { (*l)[0].Key = "l" }, "ledger"},
+		"no policy":    {func(_ *payments.Books, l *[]entry, _ *int) { (*l)[0].Verdict.Policy = "" }, "approved"},
+		"unsigned":     {func(_ *payments.Books, l *[]entry, _ *int) { (*l)[0].Approvals[0].Decisions[0].Claimed = true }, "approved"},
+		"not approved": {func(_ *payments.Books, l *[]entry, _ *int) { (*l)[0].Approvals[0].Outcome = agent.OutcomeVoid }, "approved"},
+		"another one":  {func(_ *payments.Books, l *[]entry, _ *int) { (*l)[0].Approvals[0].Decisions[0].Approver = "eve" }, "approved"},
 	} {
-		err := verdict(c.books, c.unharmed)
+		books := payments.Books{Entries: []payments.Entry{right}, Requests: map[string]int{"k": 2}}
+		ledger, kills := []entry{approved("k", "demo")}, 2
+		c.change(&books, &ledger, &kills)
+		err := verdict(books, ledger, "demo", kills)
 		if (err == nil) != (c.want == "") || err != nil && !strings.Contains(err.Error(), c.want) {
 			t.Errorf("%s: %v, want an error with %q", name, err, c.want)
+		}
+	}
+}
+
+// approved is what the ledger should hold at the end.
+func approved(key, by string) entry {
+	e := entry{Effect: agent.Effect{Key: key, State: agent.StateCommitted, Approval: key + "#1", Verdict: agent.Verdict{Policy: "p"}}}
+	e.Approvals = []agent.Approval{{
+		ApprovalRequest: agent.ApprovalRequest{ID: key + "#1"}, Outcome: agent.OutcomeApproved,
+		Decisions: []agent.Decided{{ApprovalDecision: agent.ApprovalDecision{Approver: by}}},
+	}}
+	return e
+}
+
+func TestADeclinedRefundMustHaveLeftNothing(t *testing.T) {
+	t.Parallel()
+	declined := []entry{{Effect: agent.Effect{State: agent.StateDeclined}}}
+	if err := untouched(payments.Books{}, declined); err != nil {
+		t.Error(err)
+	}
+	for name, err := range map[string]error{
+		"a refund":   untouched(payments.Books{Entries: make([]payments.Entry, 1), Requests: map[string]int{"k": 1}}, declined),
+		"a request":  untouched(payments.Books{Requests: map[string]int{"k": 1}}, declined),
+		"another":    untouched(payments.Books{}, []entry{approved("k", "demo")}),
+		"no ledger":  untouched(payments.Books{}, nil),
+		"unapproved": untouched(payments.Books{}, []entry{{Effect: agent.Effect{State: agent.StateAwaitingApproval}}}),
+	} {
+		if err == nil {
+			t.Errorf("%s: no error", name)
 		}
 	}
 }
@@ -62,6 +102,11 @@ func TestTheConfigurationIsOneThatAWorkerTakes(t *testing.T) {
 			t.Parallel()
 			dir := t.TempDir()
 			p.Agent, p.Store, p.Payments, p.Heartbeat = agentName, "file://"+dir, "http://127.0.0.1:2", heartbeat
+			p.Limit, p.Approver = limit, "demo"
+			var err error
+			if p.PublicKey, err = makeKey(filepath.Join(dir, "key")); err != nil {
+				t.Fatal(err)
+			}
 			path := filepath.Join(dir, "holdfast.yaml")
 			if err := writeConfig(path, p); err != nil {
 				t.Fatal(err)
@@ -72,6 +117,11 @@ func TestTheConfigurationIsOneThatAWorkerTakes(t *testing.T) {
 			}
 			if got := cfg.Models["main"].Model; got != p.Model {
 				t.Errorf("model %q, want %q", got, p.Model)
+			}
+			for amount, want := range map[string]agent.Decision{"10.00": agent.DecisionAllow, price.String(): agent.DecisionAsk, "all": agent.DecisionAsk} {
+				if got := decision(t, cfg, amount); got != want {
+					t.Errorf("a refund of %s: %s, want %s", amount, got, want)
+				}
 			}
 			if got := cfg.Tools["refund"].Effect; got != agent.ClassIdempotent {
 				t.Errorf("refund is %q, want %q", got, agent.ClassIdempotent)
@@ -84,6 +134,20 @@ func TestTheConfigurationIsOneThatAWorkerTakes(t *testing.T) {
 			}
 		})
 	}
+}
+
+// decision returns what the configuration's policy makes of a refund.
+func decision(t *testing.T, cfg *worker.Config, amount string) agent.Decision {
+	t.Helper()
+	p, err := policy.New(cfg.Policy)
+	if err != nil {
+		t.Fatal(err)
+	}
+	v, _ := p.Decide(policy.Request{
+		Agent: agent.Definition{Name: agentName, Tools: []agent.ToolRef{{Name: "refund"}}},
+		Tool:  "refund", Class: agent.ClassIdempotent, Args: fmt.Sprintf(`{"amount":%q,"order":"42"}`, amount),
+	})
+	return v.Decision
 }
 
 func TestTheScriptLooksUpThenRefundsThenAnswers(t *testing.T) {
@@ -102,8 +166,11 @@ func TestTheScriptLooksUpThenRefundsThenAnswers(t *testing.T) {
 	if diff := cmp.Diff([]string{"lookup_order", "refund"}, asked); diff != "" {
 		t.Errorf("calls (-want +got):\n%s", diff)
 	}
-	if last := script(modeltest.Request{Messages: messages}); !bytes.Contains(last.Message, []byte("has been refunded")) {
-		t.Errorf("last answer %s", last.Message)
+	for result, want := range map[string]string{`{"refund":"re_1"}`: "has been refunded", "declined": "was not approved"} {
+		messages[len(messages)-1].Content = result
+		if last := script(modeltest.Request{Messages: messages}); !bytes.Contains(last.Message, []byte(want)) {
+			t.Errorf("last answer %s, want that it %s", last.Message, want)
+		}
 	}
 }
 

@@ -8,7 +8,6 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
-	"regexp"
 	"runtime"
 	"sync"
 	"syscall"
@@ -83,8 +82,8 @@ func (s *stage) startWorker() (*process, error) {
 	if err != nil {
 		return nil, fmt.Errorf("demo: %w", err)
 	}
-	cmd := exec.Command(s.cfg.Binary, "worker", "--config", s.configPath(), "--address", s.temporal.Address())
-	cmd.Env, cmd.Stdout, cmd.Stderr = s.environ(), log, log
+	cmd := s.holdfast("worker")
+	cmd.Stdout, cmd.Stderr = log, log
 	w, err := spawn(cmd)
 	if err != nil {
 		return nil, errors.Join(fmt.Errorf("worker: %w", err), log.Close())
@@ -98,50 +97,6 @@ func (s *stage) startWorker() (*process, error) {
 		}
 	}()
 	return w, nil
-}
-
-// clock is the time of day that the client puts before what it follows; the timeline has its own.
-var clock = regexp.MustCompile(`^\d\d:\d\d:\d\d +`)
-
-// startClient starts the command that a person would use. What it says while it follows the turn's history
-// becomes the timeline.
-func (s *stage) startClient() (*process, error) {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	if s.leaving {
-		return nil, errLeaving
-	}
-	cmd := exec.Command(s.cfg.Binary, "run", "--config", s.configPath(), "--address", s.temporal.Address(),
-		"--session", session, agentName, request)
-	cmd.Env = s.environ()
-	cmd.Stdout = &lines{each: func(l string) { s.say.event("agent", "%s", l) }}
-	cmd.Stderr = &lines{each: func(l string) { s.say.event("turn", "%s", clock.ReplaceAllString(l, "")) }}
-	c, err := spawn(cmd)
-	if err != nil {
-		return nil, fmt.Errorf("client: %w", err)
-	}
-	s.client = c
-	return c, nil
-}
-
-// lines is a writer that hands on whole lines. The command's copying goroutine is its only caller.
-type lines struct {
-	each func(string)
-	rest []byte
-}
-
-func (l *lines) Write(b []byte) (int, error) {
-	l.rest = append(l.rest, b...)
-	for {
-		line, rest, found := bytes.Cut(l.rest, []byte("\n"))
-		if !found {
-			return len(b), nil
-		}
-		l.rest = rest
-		if s := string(bytes.TrimSpace(line)); s != "" {
-			l.each(s)
-		}
-	}
 }
 
 // lastLines returns the end of a log.

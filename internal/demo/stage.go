@@ -8,8 +8,10 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"github.com/holdfast-run/holdfast/internal/devserver"
@@ -23,6 +25,7 @@ type stage struct {
 	dir    string
 	say    *printer
 	failed chan error // a part failed on its own
+	asked  chan news  // requests that wait for approval
 
 	temporal *devserver.Server
 	model    *modeltest.Server
@@ -30,18 +33,30 @@ type stage struct {
 	http     *http.Server
 
 	mu      sync.Mutex
-	workers []*process // the first is the one that is killed
-	client  *process
+	workers []*process // the last is the one that lives
+	clients []*process
 	leaving bool // no new process is started any more
-	killed  time.Time
+	kills   []time.Time
 
+	approving atomic.Bool   // an approval was given to the client
+	approved  chan struct{} // closed when the turn has accepted one
+	approve   sync.Once
+
+	declined bool // by the person who was asked; that is an end, too
 	finished time.Time
 }
 
 // build starts every part and says what each is.
 func (s *stage) build(ctx context.Context) error {
-	s.say.plain("A worker is killed right after a payment. The payment must happen once.\n")
-	p := places{Agent: agentName, Heartbeat: heartbeat, Store: "file://" + filepath.Join(s.dir, "store")}
+	s.say.plain("A refund waits for an approval. The worker is killed after it, and again after the payment. It must be paid once.\n")
+	p := places{
+		Agent: agentName, Heartbeat: heartbeat, Store: "file://" + filepath.Join(s.dir, "store"),
+		Limit: limit, Approver: s.approver(),
+	}
+	var err error
+	if p.PublicKey, err = makeKey(s.keyPath()); err != nil {
+		return err
+	}
 	if err := s.startModel(&p); err != nil {
 		return err
 	}
@@ -49,7 +64,6 @@ func (s *stage) build(ctx context.Context) error {
 		return err
 	}
 	began := time.Now()
-	var err error
 	if s.temporal, err = devserver.Start(ctx, devserver.Options{DBFile: filepath.Join(s.dir, "temporal.db")}); err != nil {
 		return err
 	}
@@ -66,6 +80,7 @@ func (s *stage) build(ctx context.Context) error {
 		return err
 	}
 	s.say.part("worker", "process %d, configured by %s", w.pid(), s.configPath())
+	s.say.part("policy", "refunds above %d.00 wait for an approval that %s signs", limit, s.approver())
 	s.say.part("look at it", "%s", s.temporal.WorkflowURL(turnID))
 	return nil
 }
@@ -101,7 +116,7 @@ func (s *stage) startPayments(ctx context.Context, p *places) error {
 	if err != nil {
 		return fmt.Errorf("payments service: %w", err)
 	}
-	s.http = &http.Server{Handler: s.payments, ReadHeaderTimeout: 10 * time.Second}
+	s.http = &http.Server{Handler: http.HandlerFunc(s.serve), ReadHeaderTimeout: 10 * time.Second}
 	go func() {
 		if err := s.http.Serve(l); !errors.Is(err, http.ErrServerClosed) {
 			s.fail(fmt.Errorf("payments service: %w", err))
@@ -112,15 +127,33 @@ func (s *stage) startPayments(ctx context.Context, p *places) error {
 	return nil
 }
 
-// committed runs between the payments service's commit and its answer: the moment that the demo is about.
+// serve is the payments service with an eye on the admission of the refund: when the worker has the approval,
+// and looks at the order once more before it sends.
+func (s *stage) serve(w http.ResponseWriter, r *http.Request) {
+	if s.approving.Load() && strings.HasPrefix(r.URL.Path, "/orders/") {
+		select {
+		case <-s.approved:
+			s.strike(1, "the approval is there, and nothing was sent")
+		case <-r.Context().Done(): // the worker went away by itself
+		}
+	}
+	s.payments.ServeHTTP(w, r)
+}
+
+// committed runs between the payments service's commit and its answer.
 func (s *stage) committed(key string) {
 	s.say.event("payments", "committed the refund, key %s", key)
-	w := s.victim()
+	s.strike(2, "the money has moved, and nobody has heard of it")
+}
+
+// strike kills the worker and starts another one, if this is the n-th time.
+func (s *stage) strike(n int, moment string) {
+	w := s.victim(n)
 	if w == nil {
 		return
 	}
 	w.kill()
-	s.say.shout("KILL", "SIGKILL to the worker, process %d: nobody has heard of the payment", w.pid())
+	s.say.shout("KILL", "SIGKILL to the worker, process %d: %s", w.pid(), moment)
 	fresh, err := s.startWorker()
 	if err != nil {
 		s.fail(err)
@@ -129,22 +162,22 @@ func (s *stage) committed(key string) {
 	s.say.event("worker", "a new one starts, process %d; it gets the work once the dead one's heartbeat is missed (%s)", fresh.pid(), heartbeat)
 }
 
-// victim returns the worker to kill, once.
-func (s *stage) victim() *process {
+// victim returns the worker to kill, once for each n.
+func (s *stage) victim(n int) *process {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if !s.killed.IsZero() || s.leaving {
+	if len(s.kills) != n-1 || s.leaving {
 		return nil
 	}
-	s.killed = time.Now()
-	return s.workers[0]
+	s.kills = append(s.kills, time.Now())
+	return s.workers[len(s.workers)-1]
 }
 
-// killedAt returns when the worker was killed, the zero time if it never was.
-func (s *stage) killedAt() time.Time {
+// killedAt returns when the worker was killed.
+func (s *stage) killedAt() []time.Time {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	return s.killed
+	return slices.Clone(s.kills)
 }
 
 func (s *stage) repeated(string) {
@@ -162,13 +195,10 @@ func (s *stage) fail(err error) {
 func (s *stage) leave(ctx context.Context, failure error) error {
 	s.mu.Lock()
 	s.leaving = true
-	workers, client := s.workers, s.client
+	processes := slices.Concat(s.clients, s.workers)
 	s.mu.Unlock()
-	if client != nil {
-		client.kill()
-	}
-	for _, w := range workers {
-		w.kill()
+	for _, p := range processes {
+		p.kill()
 	}
 	var errs []error
 	if s.temporal != nil {
@@ -191,10 +221,11 @@ func (s *stage) leave(ctx context.Context, failure error) error {
 }
 
 func (s *stage) configPath() string  { return filepath.Join(s.dir, "holdfast.yaml") }
+func (s *stage) keyPath() string     { return filepath.Join(s.dir, "approver") }
 func (s *stage) profilePath() string { return filepath.Join(s.dir, "temporal.toml") }
 func (s *stage) booksPath() string   { return filepath.Join(s.dir, "books.jsonl") }
 
-// environ is the environment of worker and client: ours, without Temporal's variables and with an empty
+// environ is the environment of worker and clients: ours, without Temporal's variables and with an empty
 // profile, because the demo's server is the only one meant.
 func (s *stage) environ() []string {
 	env := []string{"TEMPORAL_CONFIG_FILE=" + s.profilePath()}

@@ -49,30 +49,48 @@ type run struct {
 	mark string // stands in the environment of the demo and of all that it starts
 	out  *output
 	done chan struct{}
+	// heard is closed when all that was said on a terminal was read; nil where there is none.
+	heard chan struct{}
 }
 
-// start starts a demo; env replaces variables of ours.
+// start starts a demo without a terminal; env replaces variables of ours.
 func start(t *testing.T, env []string, args ...string) *run {
+	t.Helper()
+	r := prepare(t, env, args...)
+	r.cmd.Stdout, r.cmd.Stderr = r.out, r.out
+	r.begin()
+	return r
+}
+
+// prepare returns a demo that has not begun.
+func prepare(t *testing.T, env []string, args ...string) *run {
 	t.Helper()
 	r := &run{t: t, tmp: t.TempDir(), out: newOutput(), done: make(chan struct{})}
 	r.mark = "HOLDFAST_TEST_MARK=" + r.tmp
 	r.cmd = exec.Command(binary, append([]string{"demo"}, args...)...)
 	r.cmd.Env = append(os.Environ(), "TMPDIR="+r.tmp, r.mark, "OPENAI_API_KEY=", "OPENAI_BASE_URL=", "OPENAI_MODEL=")
 	r.cmd.Env = append(r.cmd.Env, env...)
-	r.cmd.Stdout, r.cmd.Stderr = r.out, r.out
 	r.cmd.WaitDelay = 5 * time.Second
+	return r
+}
+
+// begin starts the demo and has it end with the test.
+func (r *run) begin() {
+	r.t.Helper()
 	if err := r.cmd.Start(); err != nil {
-		t.Fatal(err)
+		r.t.Fatal(err)
 	}
 	go func() {
 		_ = r.cmd.Wait() // the tests look at the state
+		if r.heard != nil {
+			<-r.heard
+		}
 		close(r.done)
 	}()
-	t.Cleanup(func() {
+	r.t.Cleanup(func() {
 		_ = r.cmd.Process.Kill()
 		<-r.done
 	})
-	return r
 }
 
 // ends waits for the exit code; -1 stands for a signal.
@@ -120,28 +138,49 @@ func (r *run) cleanFolder() {
 	}
 }
 
-func TestAWorkerKilledAfterThePaymentRefundsOnce(t *testing.T) {
+// good is what a demo says whose refund was approved, in this order.
+var good = []string{
+	`http://127\.0\.0\.1:\d+/namespaces/default/workflows/order-42:turn-1`,
+	`tool refund waits for an approval, rule large-refunds`,
+	`arguments +\| 31 bytes`,
+	`digest +\| [0-9a-f]{64} ⟨computed`,
+	`accepted: approved by (demo|you); the action goes ahead`,
+	`KILL +SIGKILL to the worker, process \d+: the approval is there, and nothing was sent`,
+	`a new one starts`,
+	`payments +committed the refund`,
+	`KILL +SIGKILL to the worker, process \d+: the money has moved`,
+	`a new one starts`,
+	`asked again under the same key`,
+	`agent +Order 42 has been refunded`,
+	`The books: 1 refund of 19\.90 for order 42, 2 requests with the same key`,
+	`The ledger: 1 effect\s+refund 19\.90 42: committed, rule large-refunds, policy [0-9a-f]{16}`,
+	`approved by (demo|you), signed`,
+	`From the first kill to the finished turn: \d`,
+}
+
+// inOrder fails unless the demo said all of it, one after the other.
+func (r *run) inOrder(patterns []string) {
+	r.t.Helper()
+	rest := r.out.String()
+	for _, want := range patterns {
+		at := regexp.MustCompile(want).FindStringIndex(rest)
+		if at == nil {
+			r.t.Errorf("the demo did not say %s, or not at its place:\n%s", want, r.out)
+			return
+		}
+		rest = rest[at[1]:]
+	}
+}
+
+func TestAWorkerKilledAfterTheApprovalAndAfterThePaymentRefundsOnce(t *testing.T) {
 	t.Parallel()
 	r := start(t, nil)
-	code := r.ends()
-	said := r.out.String()
-	if code != 0 {
-		t.Fatalf("exit code %d:\n%s", code, said)
+	if code := r.ends(); code != 0 {
+		t.Fatalf("exit code %d:\n%s", code, r.out)
 	}
-	t.Log(said)
-	for _, want := range []string{
-		`(?m)^The books: 1 refund of 19\.90 for order 42, 2 requests with the same key$`,
-		`http://127\.0\.0\.1:\d+/namespaces/default/workflows/order-42:turn-1`,
-		`KILL +SIGKILL to the worker`,
-		`a new one starts`,
-		`asked again under the same key`,
-		`agent +Order 42 has been refunded`,
-		`From the kill to the finished turn: \d`,
-	} {
-		if !regexp.MustCompile(want).MatchString(said) {
-			t.Errorf("the demo did not say %s", want)
-		}
-	}
+	t.Log(r.out)
+	r.inOrder(good)
+	r.inOrder([]string{`demo +there is no terminal to ask at: the demo approves`, `accepted: approved by demo`})
 	r.cleanFolder()
 	r.nobodyLeft()
 }
@@ -187,7 +226,9 @@ func TestCtrlCAtAnyMomentLeavesNothingBehind(t *testing.T) {
 		{"while the server starts", "payments service", nil, 130},
 		{"before the question", "look at it", nil, 130},
 		{"while the model thinks", "you ", nil, 130},
-		{"right after the kill", "KILL", nil, 130},
+		{"while the approval is sent", "the demo approves", nil, 130},
+		{"right after the first kill", "KILL", nil, 130},
+		{"right after the second kill", "the money has moved", nil, 130},
 		{"while the new worker starts", "a new one starts", nil, 130},
 		{"when all is done", "Still running", []string{"--keep"}, 0},
 	} {
