@@ -55,7 +55,18 @@ func (r *toolRun) authority() (*agent.ToolResult, error) {
 	if why := r.lapsed(r.verdict, r.terms); why != "" {
 		return r.void(r.verdict, r.terms, why)
 	}
-	return r.drifted()
+	if r.passing = r.expired(); r.passing {
+		return r.void(r.verdict, r.terms, "the approval has expired")
+	}
+	refusal, err := r.drifted()
+	r.passing = refusal != nil
+	return refusal, err
+}
+
+// expired says that the time in which the approval could be used for a first send is over.
+func (r *toolRun) expired() bool {
+	g := r.in.Grant
+	return !g.Expires.IsZero() && r.clock().After(g.Expires)
 }
 
 // lapsed says why the approval of this action does not count any more, "" if it does.
@@ -64,8 +75,6 @@ func (r *toolRun) lapsed(inForce agent.Verdict, terms *agent.Terms) string {
 	switch {
 	case g.Action != r.in.Action || !strings.HasPrefix(g.ID, r.key+"#") || !r.approved(g):
 		return "the approval is for another action"
-	case !g.Expires.IsZero() && r.clock().After(g.Expires):
-		return "the approval has expired"
 	}
 	if err := r.snap.Policy.Satisfied(r.in.Scope, *g, inForce, terms, r.in.Senders); err != nil {
 		return err.Error()

@@ -89,7 +89,7 @@ var admissions = []struct {
 	{"its own claim", agent.ClassReconcilable, tool.Unknown, "committed+ void denied committed+ void void"},
 
 	{"a dispatch", agent.ClassOnce, "", "uncertain uncertain uncertain uncertain uncertain uncertain"},
-	{"a dispatch", agent.ClassIdempotent, "", "committed+ uncertain uncertain committed+ uncertain uncertain"},
+	{"a dispatch", agent.ClassIdempotent, "", "committed+ uncertain uncertain committed+ uncertain committed+"},
 	{"a dispatch", agent.ClassReconcilable, tool.Unknown, "uncertain uncertain uncertain uncertain uncertain uncertain"},
 	{"a dispatch", agent.ClassReconcilable, tool.Found, "committed committed committed committed committed committed"},
 	{"a dispatch", agent.ClassReconcilable, tool.Absent, "committed+ void failed committed+ void void"},

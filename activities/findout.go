@@ -26,7 +26,7 @@ func (r *toolRun) findOut(standing store.Dispatch, damage error) (agent.ToolResu
 		return *r.refusal, nil
 	case standing.Revoked:
 		return withdrawn(r.result(agent.StateCancelled)), nil
-	case r.refusal == nil && r.repeatable(standing):
+	case (r.refusal == nil || r.passing) && r.repeatable(standing):
 		return r.again(standing)
 	}
 	place, err := r.proven()

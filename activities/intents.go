@@ -99,7 +99,7 @@ func (r *toolRun) repeats(first string) (*agent.ToolResult, error) {
 	switch g := r.in.Grant; {
 	case terms == nil:
 		return r.denied(fmt.Sprintf("not run: the same was done before (%s), and nobody may approve a second time (%s)", first, v.Rule)), nil
-	case g != nil && g.Terms.First == first && r.lapsed(v, terms) == "":
+	case g != nil && g.Terms.First == first && !r.expired() && r.lapsed(v, terms) == "":
 		return nil, nil
 	}
 	return r.void(v, terms, "the same was done before, under the key "+first)

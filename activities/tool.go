@@ -71,6 +71,9 @@ type toolRun struct {
 	terms    *agent.Terms // set when the verdict is to ask
 	admitted time.Time
 	refusal  *agent.ToolResult // what becomes of the action if nothing was sent; nil when it may be sent
+	// passing says that the refusal is about a first send only: the approval's time is over, or the target
+	// is in another state, often by our own effect.
+	passing bool
 	place    int               // among the attempts that may send: see again
 	clear    int               // that many places before are known to have done nothing: see proven
 	only     bool              // find out, and send nothing: see Activities.reconcile
