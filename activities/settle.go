@@ -49,6 +49,9 @@ func (a *Activities) settleByRecord(ctx context.Context, s *Snapshot, in agent.S
 		if err != nil {
 			return agent.SettleResult{}, s.storeTrouble(ctx, "reading the late outcome of "+in.Effect.Key, err)
 		}
+		if in.Effect.State == "" {
+			return a.remembered(ctx, s, in, res)
+		}
 		return agent.SettleResult{Result: res}, nil
 	case err != nil && !definite(err):
 		return agent.SettleResult{}, s.storeTrouble(ctx, "reading the outcome of "+in.Effect.Key, err)
@@ -60,6 +63,26 @@ func (a *Activities) settleByRecord(ctx context.Context, s *Snapshot, in agent.S
 		return agent.SettleResult{Why: "its outcome is still not known: " + res.Note}, nil
 	}
 	return agent.SettleResult{Result: res}, err
+}
+
+// remembered says of an effect that the session keeps no more what somebody has to look at: that its end is
+// contradicted. What is needed to show it stands in its dispatch record.
+func (a *Activities) remembered(ctx context.Context, s *Snapshot, in agent.SettleInput, res agent.ToolResult) (agent.SettleResult, error) {
+	if res.Conflict == "" {
+		return agent.SettleResult{Why: "its outcome is known: " + string(res.State)}, nil
+	}
+	e := agent.Effect{
+		Key: in.Effect.Key, Place: placeIn(in.Scope, in.Effect.Key), State: res.State, Attempt: max(res.Attempt, 1), At: res.At,
+		Note: res.Note, Evidence: res.Evidence, Conflict: res.Conflict,
+	}
+	d, err := a.Store.Space(in.Scope).Dispatch(ctx, e.Key)
+	switch {
+	case err == nil:
+		e.Tool, e.Class, e.Action, e.Intent, e.Verdict, e.Undoes = d.Tool, d.Class, d.Action, d.Intent, d.Verdict, d.Undoes
+	case !definite(err):
+		return agent.SettleResult{}, s.storeTrouble(ctx, "reading the dispatch of "+e.Key, err)
+	}
+	return agent.SettleResult{Result: res, Effect: &e}, nil
 }
 
 func (a *Activities) settleByPerson(ctx context.Context, s *Snapshot, in agent.SettleInput) (agent.SettleResult, error) {

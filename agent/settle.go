@@ -41,6 +41,9 @@ type SettleResult struct {
 	// Looked says that the word changes no state: the outcome was final, and a person has looked at what
 	// contradicted it or could not be undone.
 	Looked bool `json:"looked,omitempty"`
+	// Effect is what the records say of an effect whose end is contradicted and that the receiver did not know
+	// any more.
+	Effect *Effect `json:"effect,omitempty"`
 	// By is who settled it, with "(claimed)" when unsigned; empty for a record or the destination.
 	By     string `json:"by,omitempty"`
 	Serial int64  `json:"serial,omitempty"`

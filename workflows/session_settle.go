@@ -1,6 +1,8 @@
 package workflows
 
 import (
+	"strings"
+
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -15,11 +17,11 @@ func (s *session) checkSettlement(payload []byte) (agent.Settlement, bool) {
 	switch e, ok := s.unresolved(x.Key); {
 	case err != nil:
 		why = err.Error()
-	case !ok:
+	case !ok && (x.Outcome != "" || !strings.HasPrefix(x.Key, s.scope.String()+":turn-")):
 		why = "no effect of that key is unresolved in this session"
 	case len(s.st.Settlements) >= maxInbox:
 		why = "too many settlements wait to be looked into; send it again in a moment"
-	default:
+	case ok:
 		why = unsettleable(e, x)
 	}
 	if why != "" {
@@ -38,10 +40,11 @@ func (s *session) refuseSettlement(x agent.Settlement, why string) {
 func (s *session) settle(ctx workflow.Context, l letter[agent.Settlement]) {
 	x := l.Body
 	e, ok := s.unresolved(x.Key)
-	if !ok {
+	if !ok && x.Outcome != "" {
 		s.refuseSettlement(x, "it was settled before")
 		return
 	}
+	e.Key = x.Key // one that has ended is no more kept than that: a late attempt may contradict its end
 	res, err := settlement(ctx, agent.SettleInput{
 		Scope: s.scope, Effect: e, Settlement: x, Run: l.Run, Store: s.st.Store, Serial: s.st.Serial,
 	})
@@ -59,8 +62,12 @@ func (s *session) settle(ctx workflow.Context, l letter[agent.Settlement]) {
 // settled enters the outcome of an effect that a turn left behind. The turn's own end stands as it was.
 func (s *session) settled(e agent.Effect, x agent.Settlement, res agent.SettleResult) {
 	s.st.Serial = max(s.st.Serial, res.Serial)
-	if res.Looked {
+	switch {
+	case res.Looked:
 		s.drop(e.Key)
+		return
+	case res.Effect != nil:
+		s.take([]agent.Effect{*res.Effect})
 		return
 	}
 	var l effect.Ledger

@@ -202,3 +202,30 @@ func TestAWorkerFrozenInTheMiddleOfASendIsNotWaitedForWhereTheDestinationCanBeAs
 		t.Errorf("%d entries", n)
 	}
 }
+
+// TestALateContradictionOfATurnThatHasEndedIsListedByTheSession: the turn's end stands, and nobody is left unaware.
+func TestALateContradictionOfATurnThatHasEndedIsListedByTheSession(t *testing.T) {
+	t.Parallel()
+	r, wake := frozen(t, failpoint.ToolAfterCommit, waiting, map[string]string{"s": ""})
+	e := r.ledger("s", 1)[0]
+	if stdout, stderr, exit := r.holdfast("effects", "settle", e.Key, "--outcome", "failed", "--evidence", "I looked", "--as", "olga"); exit != 0 {
+		t.Errorf("exit %d: %s%s", exit, stdout, stderr)
+	}
+	res := r.ended("s", 1)
+	wake()
+	if e := r.conflict("s"); e.State != agent.StateFailed || e.Tool != "refund" || e.Key == "" {
+		t.Errorf("conflict %+v", e)
+	}
+	if again := r.ended("s", 1); again.Closing != res.Closing {
+		t.Errorf("the turn's end was %+v and is %+v", res, again)
+	}
+	if stdout, stderr, exit := r.holdfast("attention"); exit != 8 || !strings.Contains(stdout, r.prefix+"s") {
+		t.Errorf("attention: exit %d:\n%s%s", exit, stdout, stderr)
+	}
+	if stdout, stderr, exit := r.holdfast("effects", "settle", e.Key, "--outcome", "committed", "--evidence", "It is in the books", "--as", "olga"); exit != 0 {
+		t.Errorf("exit %d: %s%s", exit, stdout, stderr)
+	}
+	if v, err := r.view("s"); err != nil || len(v.Unresolved) != 0 {
+		t.Errorf("somebody has looked, and it is still listed: %+v, %v", v.Unresolved, err)
+	}
+}
