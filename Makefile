@@ -37,7 +37,7 @@ build: ## build bin/holdfast
 	@mkdir -p bin
 	$(GO) build -o bin/holdfast .
 
-demo: build ## show the promise: kill the worker after the payment, and see one refund (a minute, no API key)
+demo: build ## show the promise: approve a refund, kill the worker twice, see one refund (a minute, no API key)
 	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" bin/holdfast demo
 
 test: mcp ## run every test, on a real Temporal server and real MCP servers where Node is there
