@@ -41,6 +41,9 @@ type command struct {
 	dropped func() bool
 }
 
+// fieldInput names the arguments.
+const fieldInput = "input"
+
 // A field is one compared part of a command. JSON stays JSON; what else there is, is text.
 type field struct{ name, value string }
 
@@ -75,6 +78,7 @@ func (c command) String() string {
 func recorded(h *historypb.History) map[kind][]command {
 	out := map[kind][]command{}
 	var task int64
+	past := resetOf(h)
 	for _, e := range h.GetEvents() {
 		if a := e.GetWorkflowTaskCompletedEventAttributes(); a != nil {
 			task = a.GetStartedEventId() // what the code asked for in it follows at once
@@ -84,7 +88,7 @@ func recorded(h *historypb.History) map[kind][]command {
 			if c.kind != kindLocal {
 				c.task = task
 			}
-			out[c.kind] = append(out[c.kind], c)
+			out[c.kind] = append(out[c.kind], past.forget(c))
 		}
 	}
 	return out
@@ -143,7 +147,7 @@ func versions(h *historypb.History) map[int64]string {
 }
 
 func activity(typ, input string) command {
-	return command{kind: kindActivity, fields: []field{{"type", typ}, {"input", input}}}
+	return command{kind: kindActivity, fields: []field{{"type", typ}, {fieldInput, input}}}
 }
 
 func local(typ string) command { return command{kind: kindLocal, fields: []field{{"type", typ}}} }
@@ -153,11 +157,11 @@ func timer(d time.Duration) command {
 }
 
 func child(id, typ, input, attributes string) command {
-	return command{kind: kindChild, fields: []field{{"id", id}, {"type", typ}, {"input", input}, {"search attributes", attributes}}}
+	return command{kind: kindChild, fields: []field{{"id", id}, {"type", typ}, {fieldInput, input}, {"search attributes", attributes}}}
 }
 
 func signal(workflow, name, input string) command {
-	return command{kind: kindSignal, fields: []field{{"name", name}, {"workflow", workflow}, {"input", input}}}
+	return command{kind: kindSignal, fields: []field{{"name", name}, {"workflow", workflow}, {fieldInput, input}}}
 }
 
 func attributes(values string) command {

@@ -1,6 +1,7 @@
 package replay
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -33,7 +34,7 @@ func (r Replayer) Replay(h *historypb.History) (err error) {
 			err = fmt.Errorf("history cannot be replayed, it makes no sense to the SDK: %v", p)
 		}
 	}()
-	w := newWatch()
+	w := newWatch(resetOf(h))
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		Interceptors:                []interceptor.WorkerInterceptor{w},
 		DisableRegistrationAliasing: true,
@@ -59,11 +60,11 @@ func (r Replayer) Replay(h *historypb.History) (err error) {
 // internal_worker.go). It prints all of a response, and the run's end in our own words says more.
 const otherEnd = "replay workflow doesn't return the same result"
 
-// mismatch returns one that names the run and nothing else yet. The run id is that of the code's identities:
-// after a reset it is the first run's.
+// mismatch returns one that names the run and nothing else yet.
 func mismatch(h *historypb.History) *Mismatch {
 	a := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	return &Mismatch{Workflow: a.GetWorkflowId(), Run: a.GetOriginalExecutionRunId(), Type: a.GetWorkflowType().GetName()}
+	run := cmp.Or(resetOf(h).run, a.GetOriginalExecutionRunId())
+	return &Mismatch{Workflow: a.GetWorkflowId(), Run: run, Type: a.GetWorkflowType().GetName()}
 }
 
 // quiet drops what the SDK logs: the error says it.

@@ -16,6 +16,7 @@ import (
 type watch struct {
 	interceptor.WorkerInterceptorBase
 	dc      converter.DataConverter
+	reset   reset
 	asked   map[kind][]command
 	last    int64             // the latest workflow task in which the code asked for something
 	changes map[string]bool   // change ids that were asked for
@@ -23,9 +24,9 @@ type watch struct {
 	end     *ending
 }
 
-func newWatch() *watch {
+func newWatch(r reset) *watch {
 	return &watch{
-		dc: converter.GetDefaultDataConverter(), asked: map[kind][]command{},
+		dc: converter.GetDefaultDataConverter(), reset: r, asked: map[kind][]command{},
 		changes: map[string]bool{}, updates: map[string]ending{},
 	}
 }
@@ -36,12 +37,15 @@ func (w *watch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowI
 }
 
 func (w *watch) note(ctx workflow.Context, c command) {
+	if w.end != nil && c.kind == kindLocal {
+		return // another coroutine has its turn once more after the end: nobody runs it
+	}
 	c.dropped = func() bool { return ctx.Err() != nil }
 	w.last = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
 	if c.kind != kindLocal {
 		c.task = w.last
 	}
-	w.asked[c.kind] = append(w.asked[c.kind], c)
+	w.asked[c.kind] = append(w.asked[c.kind], w.reset.forget(c))
 }
 
 type inbound struct {
@@ -99,8 +103,9 @@ func (o *outbound) SignalChildWorkflow(ctx workflow.Context, id, name string, ar
 }
 
 func (o *outbound) UpsertTypedSearchAttributes(ctx workflow.Context, updates ...temporal.SearchAttributeUpdate) error {
-	o.w.note(ctx, attributes(typed(temporal.NewSearchAttributes(updates...))))
-	return o.Next.UpsertTypedSearchAttributes(ctx, updates...)
+	err := o.Next.UpsertTypedSearchAttributes(ctx, updates...)
+	o.w.note(ctx, attributes(jsonOf(values(updates, workflow.GetInfo(ctx).SearchAttributes))))
+	return err
 }
 
 func (o *outbound) NewTimer(ctx workflow.Context, d time.Duration) workflow.Future {
@@ -135,8 +140,7 @@ func (o *outbound) GetVersion(ctx workflow.Context, id string, oldest, newest wo
 	return o.Next.GetVersion(ctx, id, oldest, newest)
 }
 
-// typed returns search attributes in the form of [indexed]. The order of the map decides nothing: encoding/json
-// writes keys in their order.
+// typed returns search attributes in the form of [indexed]. The order of the map decides nothing.
 //
 //workflowcheck:ignore
 func typed(a temporal.SearchAttributes) string {
@@ -144,7 +148,12 @@ func typed(a temporal.SearchAttributes) string {
 	for key, value := range a.GetUntypedValues() {
 		values[key.GetName()] = value
 	}
-	b, err := json.Marshal(values)
+	return jsonOf(values)
+}
+
+// jsonOf writes the keys of a map in their order.
+func jsonOf(v any) string {
+	b, err := json.Marshal(v)
 	if err != nil {
 		return strconv.Quote(err.Error())
 	}
