@@ -72,6 +72,34 @@ func TestDurationsArePlainText(t *testing.T) {
 	}
 }
 
+func FuzzKey(f *testing.F) {
+	s, p := agent.NewScope("s", "run"), agent.Place{Turn: 2, Step: 3, Call: 4}
+	key := agent.ActionKey(s, p, agent.DigestOf(nil))
+	for want, k := range map[agent.Key]string{{Scope: s, Place: p}: key, {Scope: s, Place: p, Undo: 2}: agent.UndoKey(key, 2)} {
+		if got, ok := agent.ParseKey(k); !ok || got != want {
+			f.Errorf("%q = %+v, %v", k, got, ok)
+		}
+	}
+	for _, s := range []string{key, agent.UndoKey(key, 2), key + "/undo-0", key + "/again-1", key + "\n", "~:turn-1/1.1/", "s~0011aabb:turn-1/1.1/0123456789abcdeg", ""} {
+		f.Add(s)
+	}
+	f.Fuzz(func(t *testing.T, key string) {
+		k, ok := agent.ParseKey(key)
+		if !ok {
+			return
+		}
+		_, digits, _ := strings.Cut(strings.TrimPrefix(key, k.Scope.String()), "/")
+		_, digits, _ = strings.Cut(digits, "/")
+		again := agent.ActionKey(k.Scope, k.Place, agent.Digest(digits))
+		if k.Undo > 0 {
+			again = agent.UndoKey(again, k.Undo)
+		}
+		if again != key || len(key) > agent.MaxKey {
+			t.Errorf("%q is %+v, whose key is %q", key, k, again)
+		}
+	})
+}
+
 func FuzzTurnID(f *testing.F) {
 	for _, s := range []string{"s:turn-1", "s:turn-01", "s:turn-0", "s:turn--1", ":turn-1", "a:turn-1:turn-2", "s:turn-9223372036854775808"} {
 		f.Add(s)

@@ -109,7 +109,7 @@ type ApprovalDecision struct {
 	Time time.Time `json:"time,omitzero"`
 	// Signature is an armored SSHSIG of the canonical decision; without it the approver is only claimed.
 	Signature string `json:"signature,omitempty"`
-	// Ref is the sender's own mark, at most 64 bytes, by which it finds the turn's word on it.
+	// Ref is the sender's own mark, at most MaxRef bytes, by which it finds the turn's word on it.
 	Ref string `json:"ref,omitempty"`
 }
 
@@ -117,6 +117,9 @@ type ApprovalDecision struct {
 const (
 	MaxDecision  = 128 << 10 // bytes of the payload of a signal "approval" or "settle"
 	MaxSignature = 16 << 10
+	MaxName      = 128     // bytes of a person's or a group's name
+	MaxReason    = 1 << 10 // bytes of what a person says about a decision
+	MaxRef       = 64
 	MaxPending   = 100 // requests that wait in one turn
 	MaxEarly     = 32  // decisions kept that came before their request
 	MaxRefusals  = 100 // refusals listed; further ones are counted
@@ -132,6 +135,14 @@ type Decided struct {
 	Claimed bool `json:"claimed,omitempty"`
 	// Key is the SHA256 fingerprint of the key that signed.
 	Key string `json:"key,omitempty"`
+}
+
+// Who names a person in a trail: "alice", or "alice (claimed)" when no signature proves the name.
+func Who(name string, claimed bool) string {
+	if claimed && name != "" {
+		return name + " (claimed)"
+	}
+	return name
 }
 
 // A Refusal is a decision or a settlement that did not count, and why.

@@ -116,14 +116,45 @@ type Place struct {
 // "<session>~<life>:turn-<n>/<step>.<call>/<first 16 hex digits of the action digest>". It holds no attempt
 // number, clock or random value: a retry, a reset or a continued run derives the same key.
 func ActionKey(s Scope, p Place, action Digest) string {
-	return fmt.Sprintf("%s:turn-%d/%d.%d/%s", s, p.Turn, p.Step, p.Call, action.Short())
+	return fmt.Sprintf("%s%d.%d/%s", TurnKeys(s, p.Turn), p.Step, p.Call, action.Short())
 }
+
+// TurnKeys returns what the keys of everything that a turn asked for begin with.
+func TurnKeys(s Scope, turn int) string { return fmt.Sprintf("%s:turn-%d/", s, turn) }
 
 // UndoKey returns the key of the m-th compensation of the effect with that key; m rises only by command.
 func UndoKey(effect string, m int) string { return effect + "/undo-" + strconv.Itoa(m) }
 
+// A Key is what the key of an effect says of it.
+type Key struct {
+	Scope Scope
+	Place Place
+	Undo  int // it compensates, for the n-th time; 0 is no compensation
+}
+
+var effectKey = regexp.MustCompile(`^([^~]+)~([^:]+):turn-([1-9][0-9]{0,8})/([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})/[0-9a-f]{16}(?:/undo-([1-9][0-9]{0,8}))?$`)
+
+// ParseKey reads what [ActionKey] and [UndoKey] return; false if key is no effect's.
+func ParseKey(key string) (Key, bool) {
+	if len(key) > MaxKey {
+		return Key{}, false
+	}
+	m := effectKey.FindStringSubmatch(key)
+	if m == nil {
+		return Key{}, false
+	}
+	number := func(i int) int {
+		n, _ := strconv.Atoi(m[i]) // digits, and few; none is 0
+		return n
+	}
+	k := Key{
+		Scope: Scope{Session: m[1], Life: m[2]}, Place: Place{Turn: number(3), Step: number(4), Call: number(5)}, Undo: number(6),
+	}
+	return k, k.Scope.Valid()
+}
+
 // ModelKey returns the key of a model call, where request is the digest of {head, new entries, agent
 // definition}.
 func ModelKey(s Scope, p Place, request Digest) string {
-	return fmt.Sprintf("%s:turn-%d/%d.model/%s", s, p.Turn, p.Step, request.Short())
+	return fmt.Sprintf("%s%d.model/%s", TurnKeys(s, p.Turn), p.Step, request.Short())
 }

@@ -258,6 +258,11 @@ type Extend struct {
 	From    string   `json:"from,omitempty"`
 }
 
+// Budget returns what is granted.
+func (x Extend) Budget() Budget {
+	return Budget{Steps: x.Steps, Tokens: x.Tokens, Micros: x.Micros, Effects: x.Effects, Time: x.Time}
+}
+
 // IdentifyInput is the argument of [ActivityIdentify], whose result is an [Actor].
 type IdentifyInput struct {
 	Scope

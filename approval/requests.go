@@ -180,7 +180,7 @@ func Refuse(list []agent.Refusal, more int, f agent.Refusal) ([]agent.Refusal, i
 	if len(list) >= agent.MaxRefusals {
 		return list, more + 1
 	}
-	f.ID, f.Choice, f.Approver, f.Ref, f.Why = head(f.ID, 240), head(f.Choice, 32), head(f.Approver, agent.MaxID), head(f.Ref, 64), head(f.Why, 300)
+	f.ID, f.Choice, f.Approver, f.Ref, f.Why = head(f.ID, 240), head(f.Choice, 32), head(f.Approver, agent.MaxName), head(f.Ref, agent.MaxRef), head(f.Why, 300)
 	return append(list, f), more
 }
 
@@ -264,19 +264,16 @@ func ParseCompensate(payload []byte) (agent.Compensate, error) {
 	return c, signer(c.Approver, c.Reason, c.Signature, c.Ref)
 }
 
-// maxReason bounds what a person says about a decision, in bytes.
-const maxReason = 1 << 10
-
 func signer(name, reason, signature, ref string) error {
 	switch {
-	case name == "" || len(name) > agent.MaxID:
-		return fmt.Errorf("the approver's name has %d bytes; want 1 to %d", len(name), agent.MaxID)
-	case len(reason) > maxReason:
-		return fmt.Errorf("the reason has %d bytes; the limit is %d", len(reason), maxReason)
+	case name == "" || len(name) > agent.MaxName:
+		return fmt.Errorf("the approver's name has %d bytes; want 1 to %d", len(name), agent.MaxName)
+	case len(reason) > agent.MaxReason:
+		return fmt.Errorf("the reason has %d bytes; the limit is %d", len(reason), agent.MaxReason)
 	case len(signature) > agent.MaxSignature:
 		return fmt.Errorf("the signature has %d bytes; the limit is %d", len(signature), agent.MaxSignature)
-	case len(ref) > 64:
-		return fmt.Errorf("the ref has %d bytes; the limit is 64", len(ref))
+	case len(ref) > agent.MaxRef:
+		return fmt.Errorf("the ref has %d bytes; the limit is %d", len(ref), agent.MaxRef)
 	}
 	return nil
 }

@@ -16,7 +16,6 @@ import (
 const (
 	maxRules   = 200                  // in one layer
 	maxWait    = 366 * 24 * time.Hour // for people
-	maxName    = 128                  // bytes of a person's or group's name
 	rulePhrase = "1 to 64 letters, digits, points, underscores and hyphens"
 )
 
@@ -189,5 +188,5 @@ func (k *checker) names(path, rule string, names []string) []string {
 
 // visible says whether a name shows what it is.
 func visible(name string) bool {
-	return name != "" && len(name) <= maxName && approval.Visible(name) == name && strings.TrimSpace(name) == name
+	return name != "" && len(name) <= agent.MaxName && approval.Visible(name) == name && strings.TrimSpace(name) == name
 }

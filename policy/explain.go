@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 
@@ -66,7 +67,7 @@ func (e Explanation) String() string {
 		approval.Visible(e.Tool), approval.Visible(e.Agent), e.Verdict.Decision, e.Verdict.Rule, e.Policy)
 	fmt.Fprintf(&out, "  because %s\n", e.Why)
 	for _, l := range e.Layers {
-		fmt.Fprintf(&out, "%-12s %-6s %s\n", l.Name, or(l.Decision, "-"), l.Why)
+		fmt.Fprintf(&out, "%-12s %-6s %s\n", l.Name, cmp.Or(l.Decision, "-"), l.Why)
 		for _, r := range l.Rules {
 			fmt.Fprintf(&out, "  %-11s %-6s %s", r.Result, r.Then, r.Name)
 			if r.When != "" {

@@ -124,6 +124,8 @@ func (p *Policy) notSender(w word, sent bool) error {
 	return nil
 }
 
+const maxID = 512 // bytes of a request's id
+
 // wellFormed bounds what will be shown and kept.
 func wellFormed(d *agent.ApprovalDecision) error {
 	switch d.Choice {

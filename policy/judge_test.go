@@ -117,7 +117,7 @@ func TestEveryChangeToAValidDecisionIsRefusedWithItsReason(t *testing.T) {
 		{"another kind of statement", func(t *testing.T, j *policy.Judgement) {
 			j.Decision.Signature = sign(t, "alice", approval.SettlementBytes(scope, agent.Settlement{Key: j.Decision.ID, Approver: "alice"}))
 		}, forged},
-		{"long reason", field(func(d *agent.ApprovalDecision) { d.Reason = strings.Repeat("x", policy.MaxReason+1) }), "its reason has"},
+		{"long reason", field(func(d *agent.ApprovalDecision) { d.Reason = strings.Repeat("x", agent.MaxReason+1) }), "its reason has"},
 		{"long signature", field(func(d *agent.ApprovalDecision) { d.Signature = strings.Repeat("x", agent.MaxSignature+1) }), "its signature has"},
 		{"long id", field(func(d *agent.ApprovalDecision) { d.ID = strings.Repeat("x", 600) }), "its id has"},
 		{"long args", field(func(d *agent.ApprovalDecision) { d.Args = strings.Repeat("x", agent.MaxDecision+1) }), "its arguments have"},

@@ -1,10 +1,12 @@
 package policy
 
 import (
+	"cmp"
 	"encoding/base64"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"time"
 
@@ -47,10 +49,10 @@ func New(c Config) (*Policy, error) {
 	k.env = env
 	k.people()
 	p := &Policy{
-		posture: or(c.Posture, PostureAuto), people: c.Approvers, agents: map[string]layer{},
+		posture: cmp.Or(c.Posture, PostureAuto), people: c.Approvers, agents: map[string]layer{},
 		selfApproval: c.SelfApproval == nil || *c.SelfApproval, acceptUnsigned: c.AcceptUnsigned,
-		duplicates: or(c.Duplicates, RepeatAsk), uncertain: or(c.Uncertain, DoubtWait),
-		onFailure: or(c.OnFailure, agent.UnwindKeep),
+		duplicates: cmp.Or(c.Duplicates, RepeatAsk), uncertain: cmp.Or(c.Uncertain, DoubtWait),
+		onFailure: cmp.Or(c.OnFailure, agent.UnwindKeep),
 	}
 	k.choices(p)
 	before := len(k.wrong)
@@ -59,7 +61,7 @@ func New(c Config) (*Policy, error) {
 		k.possible("approval", "", p.approval, p)
 	}
 	p.rules = k.rules("rules", "", c.Rules, p)
-	for _, name := range sortedKeys(c.Agents) {
+	for _, name := range slices.Sorted(maps.Keys(c.Agents)) {
 		path := "agents/" + name
 		k.oneOf(path+"/posture", c.Agents[name].Posture, PosturePlan, PostureAsk, PostureAuto, "")
 		p.agents[name] = layer{
@@ -91,7 +93,7 @@ func (p *Policy) Duplicates() Repeat {
 	if p == nil {
 		return RepeatAsk
 	}
-	return or(p.duplicates, RepeatAsk)
+	return cmp.Or(p.duplicates, RepeatAsk)
 }
 
 // Uncertain says what becomes of a turn while the outcome of an effect is not known.
@@ -99,7 +101,7 @@ func (p *Policy) Uncertain() Doubt {
 	if p == nil {
 		return DoubtWait
 	}
-	return or(p.uncertain, DoubtWait)
+	return cmp.Or(p.uncertain, DoubtWait)
 }
 
 // OnFailure says what becomes of the effects of a turn that fails or is cancelled.
@@ -107,24 +109,7 @@ func (p *Policy) OnFailure() agent.Unwinding {
 	if p == nil {
 		return agent.UnwindKeep
 	}
-	return or(p.onFailure, agent.UnwindKeep)
-}
-
-func or[T comparable](v, otherwise T) T {
-	var zero T
-	if v == zero {
-		return otherwise
-	}
-	return v
-}
-
-func sortedKeys[V any](m map[string]V) []string {
-	names := make([]string, 0, len(m))
-	for name := range m {
-		names = append(names, name)
-	}
-	slices.Sort(names)
-	return names
+	return cmp.Or(p.onFailure, agent.UnwindKeep)
 }
 
 // digest covers every rule, name, key and default, and no comment.

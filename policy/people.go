@@ -2,18 +2,21 @@ package policy
 
 import (
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+
+	"github.com/holdfast-run/holdfast/agent"
 )
 
 // people checks the approvers and gathers their groups.
 func (k *checker) people() {
 	k.groups = map[string][]string{}
 	owners, folded := map[string]string{}, map[string]string{}
-	for _, name := range sortedKeys(k.c.Approvers) {
+	for _, name := range slices.Sorted(maps.Keys(k.c.Approvers)) {
 		path := "approvers/" + name
 		if !visible(name) {
-			k.say(path, "", "a name has 1 to %d bytes, all of them visible", maxName)
+			k.say(path, "", "a name has 1 to %d bytes, all of them visible", agent.MaxName)
 		}
 		if other := folded[strings.ToLower(name)]; other != "" {
 			k.say(path, "", "approver %q differs from it only in case: people could not tell them apart", other)

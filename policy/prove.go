@@ -9,11 +9,7 @@ import (
 	"github.com/holdfast-run/holdfast/approval/signature"
 )
 
-// Bounds of what people say.
 const (
-	MaxReason = 2 << 10 // bytes of a reason
-	maxID     = 512
-	maxRef    = 64
 	// skew is how far the clocks of a person's machine and the server may be apart.
 	skew = 5 * time.Minute
 	// maxAge is how long a signed settlement or order counts after it was signed. A copy of a signal could be
@@ -82,13 +78,13 @@ func (a Approver) counts(made ssh.PublicKey, x proof) error {
 func statement(by, reason, sig, ref string) error {
 	switch {
 	case !visible(by):
-		return refuse("it does not say who decides: a name has 1 to %d bytes, all of them visible", maxName)
-	case len(reason) > MaxReason:
-		return refuse("its reason has %d bytes; %d is the most", len(reason), MaxReason)
+		return refuse("it does not say who decides: a name has 1 to %d bytes, all of them visible", agent.MaxName)
+	case len(reason) > agent.MaxReason:
+		return refuse("its reason has %d bytes; %d is the most", len(reason), agent.MaxReason)
 	case len(sig) > agent.MaxSignature:
 		return refuse("its signature has %d bytes; %d is the most", len(sig), agent.MaxSignature)
-	case len(ref) > maxRef:
-		return refuse("its ref has %d bytes; %d is the most", len(ref), maxRef)
+	case len(ref) > agent.MaxRef:
+		return refuse("its ref has %d bytes; %d is the most", len(ref), agent.MaxRef)
 	}
 	return nil
 }

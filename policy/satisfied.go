@@ -1,6 +1,7 @@
 package policy
 
 import (
+	"slices"
 	"strings"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -32,7 +33,7 @@ func (p *Policy) Satisfied(
 		switch err := p.stands(s, &g, d, terms, senders); {
 		case err != nil && first == nil:
 			first = err
-		case err == nil && !has(people, d.Approver):
+		case err == nil && !slices.ContainsFunc(people, func(name string) bool { return same(name, d.Approver) }):
 			people = append(people, d.Approver)
 		}
 	}
@@ -71,12 +72,3 @@ func (p *Policy) stands(s agent.Scope, g *agent.Grant, d *agent.Decided, terms *
 
 // call is the part of a request's id that says which call of the session it is for: all before the action.
 func call(id string) string { return id[:max(strings.LastIndexByte(id, '/'), 0)] }
-
-func has(people []string, name string) bool {
-	for _, p := range people {
-		if same(p, name) {
-			return true
-		}
-	}
-	return false
-}

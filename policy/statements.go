@@ -56,7 +56,7 @@ func (p *Policy) right(what string, who func(*Policy) []string, x proof) (by str
 	case err != nil:
 		return "", err
 	case key == "":
-		return x.by + " (claimed)", nil
+		return agent.Who(x.by, true), nil
 	case x.signed.Before(x.at.Add(-maxAge)):
 		return "", refuse("it was signed at %s, more than %s ago: sign it again", stamp(x.signed), maxAge)
 	}

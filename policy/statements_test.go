@@ -94,7 +94,7 @@ func TestAnOrderToCompensateCountsByRightAndSignature(t *testing.T) {
 	for want, do := range map[string]func(s *agent.Scope, o *agent.Compensate){
 		"may order compensations": func(_ *agent.Scope, o *agent.Compensate) { o.Approver = "alice" },
 		"sign it again":           func(_ *agent.Scope, o *agent.Compensate) { o.Time = noon.Add(-time.Hour) },
-		"its reason has":          func(_ *agent.Scope, o *agent.Compensate) { o.Reason = strings.Repeat("x", policy.MaxReason+1) },
+		"its reason has":          func(_ *agent.Scope, o *agent.Compensate) { o.Reason = strings.Repeat("x", agent.MaxReason+1) },
 	} {
 		if by, why := order(do, nil); by != "" || !strings.Contains(why, want) {
 			t.Errorf("%q, %q does not say %q", by, why, want)

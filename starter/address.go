@@ -1,8 +1,6 @@
 package starter
 
 import (
-	"regexp"
-	"strconv"
 	"strings"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -52,24 +50,11 @@ func (a address) workflow() string {
 	return agent.UndoID(a.session, a.turn, a.undo)
 }
 
-// A keyed is what an effect's key says about where the effect was asked for.
-type keyed struct {
-	scope agent.Scope
-	turn  int
-	undo  bool // of a compensation
-}
-
-var effectKey = regexp.MustCompile(`^([^~]+)~([^:]+):turn-([1-9][0-9]{0,8})/[1-9][0-9]{0,8}\.[1-9][0-9]{0,8}/[0-9a-f]{16}(/undo-[1-9][0-9]{0,8})?$`)
-
-// parseKey reads the key of an effect: see [agent.ActionKey] and [agent.UndoKey].
-func parseKey(key string) (keyed, error) {
-	m := effectKey.FindStringSubmatch(key[:min(len(key), agent.MaxKey+1)])
-	if m != nil && len(key) <= agent.MaxKey {
-		k := keyed{scope: agent.Scope{Session: m[1], Life: m[2]}, undo: m[4] != ""}
-		k.turn, _ = strconv.Atoi(m[3]) // digits, and few
-		if k.scope.Valid() {
-			return k, nil
-		}
+// parseKey reads the key of an effect.
+func parseKey(key string) (agent.Key, error) {
+	k, ok := agent.ParseKey(key)
+	if !ok {
+		return k, usageError("%q is no key of an effect; copy it whole from: holdfast effects", line(key, agent.MaxKey))
 	}
-	return keyed{}, usageError("%q is no key of an effect; copy it whole from: holdfast effects", line(key, agent.MaxKey))
+	return k, nil
 }

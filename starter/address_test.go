@@ -55,11 +55,8 @@ func FuzzEffectKey(f *testing.F) {
 		switch {
 		case err != nil && (!errors.As(err, &exit) || exit.code != ExitUsage):
 			t.Errorf("%q: %v is no usage error", s, err)
-		case err == nil && (!k.scope.Valid() || k.turn < 1 || len(s) > agent.MaxKey || !strings.HasPrefix(s, k.scope.String()+":turn-")):
+		case err == nil && (!k.Scope.Valid() || k.Place.Turn < 1 || len(s) > agent.MaxKey):
 			t.Errorf("%q = %+v", s, k)
 		}
 	})
-	if k, err := parseKey(agent.UndoKey(key, 2)); err != nil || !k.undo || k.turn != 2 || k.scope.Session != "s" {
-		f.Errorf("the key of a compensation = %+v, %v", k, err)
-	}
 }

@@ -36,7 +36,7 @@ func parseApproval(s string) (approvalRef, error) {
 	if err != nil || numbered && (numErr != nil || n < 1 || strconv.Itoa(n) != ask) {
 		return approvalRef{}, usageError("%q is no id of an approval request; copy it whole from: holdfast approvals", line(s, agent.MaxKey))
 	}
-	return approvalRef{address: address{session: k.scope.Session, turn: k.turn}, scope: k.scope, key: key, ask: n, compensation: k.undo}, nil
+	return approvalRef{address: address{session: k.Scope.Session, turn: k.Place.Turn}, scope: k.Scope, key: key, ask: n, compensation: k.Undo > 0}, nil
 }
 
 // whole says whether the reference is a request's full id, so that a decision on it needs no look at it.
@@ -194,9 +194,9 @@ func (f *foundApproval) distrust() (verified bool, err error) {
 	switch {
 	case err != nil:
 		return false, err
-	case k.scope != f.scope || !k.of(f.workflow):
+	case k.Scope != f.scope || !mayWait(k, f.workflow):
 		return false, errors.New("its key is another session's or turn's")
-	case !k.undo && f.Key != agent.ActionKey(f.scope, f.Place, f.Action):
+	case k.Undo == 0 && f.Key != agent.ActionKey(f.scope, f.Place, f.Action):
 		return false, errors.New("its key is another action's")
 	case f.Terms.Version == "":
 		return false, nil
@@ -208,10 +208,10 @@ func (f *foundApproval) distrust() (verified bool, err error) {
 	return true, nil
 }
 
-// of says whether an action of that key can wait in a workflow.
-func (k keyed) of(workflow string) bool {
+// mayWait says whether an action of that key can wait in a workflow.
+func mayWait(k agent.Key, workflow string) bool {
 	at, err := parseAddress(workflow)
-	return err == nil && at.session == k.scope.Session && at.turn == k.turn
+	return err == nil && at.session == k.Scope.Session && at.turn == k.Place.Turn
 }
 
 // completeApprovals offers the requests that wait.

@@ -141,16 +141,13 @@ func (o *decideOptions) check() error {
 		return usageError("--digest %q: want the whole digest, 64 hexadecimal digits", line(o.digest, 80))
 	case o.edit != "" && o.editFile != "":
 		return usageError("the arguments are given twice: by --edit and by --edit-file")
-	case len(o.reason) > maxReason:
-		return usageError("--reason has %d bytes and may have %d", len(o.reason), maxReason)
+	case len(o.reason) > agent.MaxReason:
+		return usageError("--reason has %d bytes and may have %d", len(o.reason), agent.MaxReason)
 	case o.wait < 0:
 		return usageError("--wait %s: want no less than 0", o.wait)
 	}
 	return o.signFlags.check()
 }
-
-// maxReason bounds a decision's reason in bytes.
-const maxReason = 1 << 10
 
 // edited returns the arguments as the approver wants them, canonical, or "". They go through history, so they
 // have a bound that the model's have not.

@@ -174,10 +174,7 @@ func (o *decideOptions) report(w decisionWord) error {
 
 // text says what an accepted decision has done.
 func (w *decisionWord) text() string {
-	by := line(w.Approver, 64)
-	if w.Claimed {
-		by += " (claimed)"
-	}
+	by := agent.Who(line(w.Approver, 64), w.Claimed)
 	switch w.Decision {
 	case agent.ChoiceDecline:
 		return "declined by " + by + "; the model is told"

@@ -63,9 +63,9 @@ func (o *compensateOptions) parse(args []string) (err error) {
 		switch {
 		case err != nil:
 			return err
-		case k.scope.Session != o.turn.session || k.turn != o.turn.turn:
+		case k.Scope.Session != o.turn.session || k.Place.Turn != o.turn.turn:
 			return usageError("effect %q is not of %s", line(key, 240), o.turn)
-		case k.undo:
+		case k.Undo > 0:
 			return usageError("%q is a compensation itself; name the effect that it undoes", line(key, 240))
 		}
 	}

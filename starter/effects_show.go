@@ -43,7 +43,7 @@ type shownEffect struct {
 	Records string `json:"records,omitempty"`
 }
 
-func (a *App) showEffect(ctx context.Context, key string, k keyed) error {
+func (a *App) showEffect(ctx context.Context, key string, k agent.Key) error {
 	c, err := a.connect(ctx)
 	if err != nil {
 		return err
@@ -63,15 +63,15 @@ func (a *App) showEffect(ctx context.Context, key string, k keyed) error {
 }
 
 // effect puts together what is known of an effect. The records may know it when nothing else does any more.
-func (f *finder) effect(ctx context.Context, key string, k keyed) (shownEffect, error) {
-	s := shownEffect{foundEffect: foundEffect{Session: k.scope.Session, Turn: k.turn}}
-	f.records(ctx, &s, k.scope, key)
+func (f *finder) effect(ctx context.Context, key string, k agent.Key) (shownEffect, error) {
+	s := shownEffect{foundEffect: foundEffect{Session: k.Scope.Session, Turn: k.Place.Turn}}
+	f.records(ctx, &s, k.Scope, key)
 	found, err := f.known(ctx, &s, key, k)
 	if err != nil && !isNotFound(err) {
 		return s, err
 	}
 	if !found && s.Dispatch == nil && s.Result == nil {
-		return s, withHint(fmt.Errorf("no effect %q is known here", line(key, 240)), "see what there is: holdfast effects %s/turn-%d", k.scope.Session, k.turn)
+		return s, withHint(fmt.Errorf("no effect %q is known here", line(key, 240)), "see what there is: holdfast effects %s/turn-%d", k.Scope.Session, k.Place.Turn)
 	}
 	if !found {
 		s.Source = "records"
@@ -88,22 +88,22 @@ func (f *finder) effect(ctx context.Context, key string, k keyed) (shownEffect, 
 }
 
 // known looks for the effect in its turn, in the turn's late compensations and in the session.
-func (f *finder) known(ctx context.Context, s *shownEffect, key string, k keyed) (found bool, err error) {
-	session, err := f.conn.describe(ctx, k.scope.Session, "")
+func (f *finder) known(ctx context.Context, s *shownEffect, key string, k agent.Key) (found bool, err error) {
+	session, err := f.conn.describe(ctx, k.Scope.Session, "")
 	if err != nil {
 		return false, err
 	}
 	info := session.GetWorkflowExecutionInfo()
-	if agent.NewScope(k.scope.Session, firstRunOf(info)) != k.scope {
+	if agent.NewScope(k.Scope.Session, firstRunOf(info)) != k.Scope {
 		return false, nil // another life of the same session id
 	}
-	turn := address{session: k.scope.Session, turn: k.turn}
+	turn := address{session: k.Scope.Session, turn: k.Place.Turn}
 	past, err := f.conn.pastOf(ctx, turn)
 	if err != nil {
 		return false, err
 	}
 	for _, at := range append([]address{turn}, past.started...) {
-		l, err := f.ledger(ctx, k.scope, at)
+		l, err := f.ledger(ctx, k.Scope, at)
 		if err != nil && !isNotFound(err) { // what is beyond the server's retention is gone
 			return found, err
 		}
@@ -114,7 +114,7 @@ func (f *finder) known(ctx context.Context, s *shownEffect, key string, k keyed)
 		since.settle(past.words)
 		s.foundEffect = since.Effects[0]
 	}
-	v, err := f.unresolved(ctx, k.scope.Session, info.GetTaskQueue())
+	v, err := f.unresolved(ctx, k.Scope.Session, info.GetTaskQueue())
 	if err != nil {
 		return found, nil // the turn's word is all there is
 	}

@@ -17,7 +17,7 @@ type settleOptions struct {
 	app *App
 	signFlags
 	key      string
-	keyed    keyed
+	keyed    agent.Key
 	outcome  string
 	evidence string
 	wait     time.Duration
@@ -86,7 +86,7 @@ func (o *settleOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.print {
-		_, err := o.app.Out.Write(approval.SettlementBytes(o.keyed.scope, x))
+		_, err := o.app.Out.Write(approval.SettlementBytes(o.keyed.Scope, x))
 		return err
 	}
 	c, err := o.app.connect(ctx)
@@ -127,24 +127,24 @@ func (o *settleOptions) settlement(ctx context.Context) (agent.Settlement, error
 		Key: o.key, Outcome: agent.State(o.outcome), Evidence: o.evidence, Approver: o.approver(), Time: at, Ref: rand.Text(),
 	}
 	if !o.print {
-		x.Signature, err = o.prove(ctx, approval.SettlementBytes(o.keyed.scope, x))
+		x.Signature, err = o.prove(ctx, approval.SettlementBytes(o.keyed.Scope, x))
 	}
 	return x, err
 }
 
 // keeperOf returns the workflow that keeps an effect now: its turn or late compensation while that runs, else the
 // session.
-func (c *conn) keeperOf(ctx context.Context, key string, k keyed) (string, error) {
-	info, err := c.describeSession(ctx, k.scope.Session)
+func (c *conn) keeperOf(ctx context.Context, key string, k agent.Key) (string, error) {
+	info, err := c.describeSession(ctx, k.Scope.Session)
 	if err != nil {
 		return "", err
 	}
-	if agent.NewScope(k.scope.Session, firstRunOf(info)) != k.scope {
+	if agent.NewScope(k.Scope.Session, firstRunOf(info)) != k.Scope {
 		return "", fmt.Errorf("effect %q belongs to an earlier session of that name", key)
 	}
-	at := address{session: k.scope.Session, turn: k.turn}
+	at := address{session: k.Scope.Session, turn: k.Place.Turn}
 	places := []address{at}
-	if k.undo {
+	if k.Undo > 0 {
 		past, err := c.pastOf(ctx, at)
 		if err != nil {
 			return "", err
@@ -161,9 +161,9 @@ func (c *conn) keeperOf(ctx context.Context, key string, k keyed) (string, error
 		}
 	}
 	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
-		return "", withHint(errSessionClosed{k.scope.Session}, "nobody keeps its effects any more; what is known: holdfast effects show '%s'", line(key, 240))
+		return "", withHint(errSessionClosed{k.Scope.Session}, "nobody keeps its effects any more; what is known: holdfast effects show '%s'", line(key, 240))
 	}
-	return k.scope.Session, nil
+	return k.Scope.Session, nil
 }
 
 // looks is how often a session must have said that it lists an effect no more before that is taken for a word:
@@ -217,7 +217,7 @@ func takenFrom(e agent.Effect, x agent.Settlement) bool {
 		return true
 	}
 	by := e.Trail[len(e.Trail)-1].By
-	return by == x.Approver || by == person(x.Approver, true)
+	return by == x.Approver || by == agent.Who(x.Approver, true)
 }
 
 func (o *settleOptions) report(res settling) error {

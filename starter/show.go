@@ -200,8 +200,8 @@ func (s *shownTurn) fillIn(act *shownAction, of func(agent.Approval) bool) {
 }
 
 func isUndo(key string) bool {
-	k, err := parseKey(key)
-	return err == nil && k.undo
+	k, _ := agent.ParseKey(key)
+	return k.Undo > 0
 }
 
 // turnLog reads all runs of a turn as far as they are there.

@@ -46,8 +46,8 @@ func (s *signFlags) check() error {
 	case s.signedAt != "" && s.signatureFile == "" && !s.print:
 		return usageError("--time without --print or --signature: what is signed here has the present time")
 	}
-	if name := s.approver(); name == "" || len(name) > agent.MaxID {
-		return usageError("the approver's name has %d bytes: want 1 to %d; say who you are with --as", len(name), agent.MaxID)
+	if name := s.approver(); name == "" || len(name) > agent.MaxName {
+		return usageError("the approver's name has %d bytes: want 1 to %d; say who you are with --as", len(name), agent.MaxName)
 	}
 	_, err := s.moment()
 	return err

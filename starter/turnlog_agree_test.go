@@ -9,6 +9,8 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/converter"
+
+	"github.com/holdfast-run/holdfast/agent"
 )
 
 // agree SESSION/turn-N... checks that the history, read by itself, tells of a turn's effects and approvals what the
@@ -51,7 +53,7 @@ func (l *ledger) outline() map[string]string {
 	for _, a := range l.approvals {
 		text := fmt.Sprintf("%s %s %s %s proposed %s:", a.Outcome, a.Action, a.Verdict.Rule, a.Args, a.ProposedArgs)
 		for _, d := range a.Decisions {
-			text += fmt.Sprintf(" %s %s", d.Choice, person(d.Approver, d.Claimed))
+			text += fmt.Sprintf(" %s %s", d.Choice, agent.Who(d.Approver, d.Claimed))
 		}
 		out[a.ID] = text
 	}

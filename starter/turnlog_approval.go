@@ -81,7 +81,7 @@ func (t *turnLog) judged(ev *historypb.HistoryEvent) []event {
 		a = &agent.Approval{ApprovalRequest: agent.ApprovalRequest{ID: d.ID, Action: d.Digest}}
 	}
 	e := t.approvalEvent(evApprovalDecided, a)
-	e.Decision, e.By, e.Note = d.Choice, person(d.Approver, d.Claimed), d.Reason
+	e.Decision, e.By, e.Note = d.Choice, agent.Who(d.Approver, d.Claimed), d.Reason
 	if r.Why != "" {
 		e.Type, e.Note = evApprovalRefused, r.Why
 		e.Text = strings.TrimSpace("a decision"+by(d.Approver)) + " does not count: " + line(r.Why, 2*lineLimit)
@@ -112,13 +112,13 @@ func (t *turnLog) agreed(a *agent.Approval, d agent.Decided, quorum int) string 
 		return fmt.Sprintf("; %d of %d", len(a.Decisions), quorum)
 	}
 	a.Outcome, a.EndedAt = agent.OutcomeApproved, d.At
-	t.moved(a.Key, agent.StateAuthorized, person(d.Approver, d.Claimed), d.Reason)
+	t.moved(a.Key, agent.StateAuthorized, agent.Who(d.Approver, d.Claimed), d.Reason)
 	return ""
 }
 
 // edited follows an approver's other arguments: the action that waited is superseded by another one.
 func (t *turnLog) edited(a *agent.Approval, r agent.JudgeResult) []event {
-	c, who := *r.Edited, person(r.Decided.Approver, r.Decided.Claimed)
+	c, who := *r.Edited, agent.Who(r.Decided.Approver, r.Decided.Claimed)
 	t.endApproval(a, agent.OutcomeSuperseded, agent.StateSuperseded, r.Decided)
 	a.Decisions = nil // the word counts for what took its place
 	if c.Terms == nil {
@@ -147,7 +147,7 @@ func (t *turnLog) endApproval(a *agent.Approval, o agent.Outcome, s agent.State,
 	}
 	a.Outcome, a.EndedAt, a.Note = o, d.At, d.Reason
 	a.Decisions = append(a.Decisions, d)
-	t.moved(a.Key, s, person(d.Approver, d.Claimed), d.Reason)
+	t.moved(a.Key, s, agent.Who(d.Approver, d.Claimed), d.Reason)
 }
 
 // granted enters that an approval was used: whatever else the history seemed to say of it.
@@ -252,17 +252,9 @@ func choiceText(c agent.Choice) string {
 	return line(string(c), 32)
 }
 
-// person names somebody as a trail does.
-func person(name string, claimed bool) string {
-	if claimed && name != "" {
-		return name + " (claimed)"
-	}
-	return name
-}
-
 // decidedBy is who decided and what proves it, for a line.
 func decidedBy(d agent.Decided) string {
-	who := line(person(d.Approver, d.Claimed), 80)
+	who := line(agent.Who(d.Approver, d.Claimed), 80)
 	if d.Key != "" {
 		who += " (signed, " + line(d.Key, 60) + ")"
 	}

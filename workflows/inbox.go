@@ -62,14 +62,6 @@ func (b *inbox[T]) put(ctx workflow.Context, raw converter.RawValue) {
 // idle says that nothing is being worked on and nothing waits for it.
 func (b *inbox[T]) idle() bool { return !b.busy && len(*b.letters) == 0 }
 
-// by names a person in a trail.
-func by(name string, claimed bool) string {
-	if claimed {
-		return name + " (claimed)"
-	}
-	return name
-}
-
 // pending says whether a letter that match accepts waits or is being worked on.
 func (b *inbox[T]) pending(match func(T) bool) bool {
 	if b.busy {

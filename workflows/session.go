@@ -102,8 +102,7 @@ func (s *session) onExtend(ctx workflow.Context, x agent.Extend) {
 	case s.running != 0:
 		_ = s.forward(ctx, agent.SignalExtend, x)
 	case s.change >= authority: // for the turns to come
-		g := agent.Budget{Steps: x.Steps, Tokens: x.Tokens, Micros: x.Micros, Effects: x.Effects, Time: x.Time}
-		s.st.Granted = grown(s.st.Granted, g)
+		s.st.Granted = grown(s.st.Granted, x.Budget())
 	}
 }
 

@@ -45,8 +45,8 @@ func wellFormed(m agent.Message) error {
 		return fmt.Errorf("the message is not UTF-8")
 	case len(m.Signature) > agent.MaxSignature:
 		return fmt.Errorf("the signature has %d bytes, the limit is %d", len(m.Signature), agent.MaxSignature)
-	case len(m.From) > agent.MaxID:
-		return fmt.Errorf("the sender's name is longer than %d bytes", agent.MaxID)
+	case len(m.From) > agent.MaxName:
+		return fmt.Errorf("the sender's name is longer than %d bytes", agent.MaxName)
 	}
 	return nil
 }

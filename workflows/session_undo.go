@@ -110,11 +110,3 @@ func (s *session) unresolved(key string) (agent.Effect, bool) {
 func (s *session) effectsView() agent.EffectsView {
 	return agent.EffectsView{Scope: s.scope, Effects: s.st.Unresolved, Refused: s.st.Refused, More: s.st.More}
 }
-
-// grown adds what was used or granted, bounded so that sums never wrap around.
-func grown(b, by agent.Budget) agent.Budget {
-	return agent.Budget{
-		Steps: more(b.Steps, by.Steps), Tokens: more(b.Tokens, by.Tokens), Micros: more(b.Micros, by.Micros),
-		Effects: more(b.Effects, by.Effects), Time: min(b.Time+min(max(by.Time, 0), maxTime), maxTime),
-	}
-}

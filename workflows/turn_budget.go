@@ -9,29 +9,26 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 )
 
-// enough is more than any turn can use; sums beyond it would wrap around.
-const enough = 1 << 40
+// Bounds of what is added up: beyond them a sum would wrap around.
+const (
+	enough  = 1 << 40 // more than any turn can use
+	maxTime = agent.Duration(10 * 365 * 24 * time.Hour)
+)
 
-func more[N int | int64 | agent.Duration](have, granted N) N {
-	return min(have+min(max(granted, 0), enough), enough)
+// grown adds what was used or granted to b. Nothing is ever taken away.
+func grown(b, by agent.Budget) agent.Budget {
+	return agent.Budget{
+		Steps: more(b.Steps, by.Steps, enough), Tokens: more(b.Tokens, by.Tokens, enough), Micros: more(b.Micros, by.Micros, enough),
+		Effects: more(b.Effects, by.Effects, enough), Time: more(b.Time, by.Time, maxTime),
+	}
 }
 
-// maxTime is the longest that is granted: beyond it a sum of durations would wrap around.
-const maxTime = agent.Duration(10 * 365 * 24 * time.Hour)
-
-// onExtend adds what was granted; a signal cannot take anything away.
-func (t *turn) onExtend(x agent.Extend) {
-	g := &t.st.Extra
-	g.Steps, g.Tokens, g.Micros = more(g.Steps, x.Steps), more(g.Tokens, x.Tokens), more(g.Micros, x.Micros)
-	g.Effects = more(g.Effects, x.Effects)
-	g.Time = min(g.Time+min(max(x.Time, 0), maxTime), maxTime)
+func more[N int | int64 | agent.Duration](have, by, most N) N {
+	return min(have+min(max(by, 0), most), most)
 }
 
-// granted is what the turn was given beyond its limits.
-func (t *turn) granted() agent.Budget {
-	x := t.st.Extra
-	return agent.Budget{Steps: x.Steps, Tokens: x.Tokens, Micros: x.Micros, Effects: x.Effects, Time: x.Time}
-}
+// onExtend adds what was granted.
+func (t *turn) onExtend(x agent.Extend) { t.st.Extra = grown(t.st.Extra, x.Budget()) }
 
 // spent is what the turn has used so far.
 func (t *turn) spent() agent.Budget {
@@ -57,7 +54,7 @@ func (t *turn) worked() agent.Duration {
 // the turn's effects-th; "" if none does. What is about to be used is reserved: a step begins only while there is
 // something left, so that it overshoots by itself at most.
 func (t *turn) usedUp(effects int) string {
-	l, x := t.st.Open.Limits, t.granted()
+	l, x := t.st.Open.Limits, t.st.Extra
 	turn := agent.Budget{Steps: l.Steps, Tokens: l.Tokens, Micros: l.Micros}
 	if t.change < authority {
 		return exhausted(turn, x, t.spent(), 0, "")

@@ -40,7 +40,7 @@ const early = "there is no such request in this turn (yet)"
 func (t *turn) unfit(d agent.ApprovalDecision) string {
 	a, ok := t.st.Requests.Get(d.ID)
 	switch {
-	case !ok && strings.HasPrefix(d.ID, fmt.Sprintf("%s:turn-%d/", t.in.Scope, t.in.Turn)):
+	case !ok && strings.HasPrefix(d.ID, agent.TurnKeys(t.in.Scope, t.in.Turn)):
 		return early
 	case !ok:
 		return "there is no such request in this turn"
@@ -114,7 +114,7 @@ func (t *turn) judge(ctx workflow.Context, l letter[agent.ApprovalDecision]) {
 // decided enters a decision that counts.
 func (t *turn) decided(a agent.Approval, res agent.JudgeResult) {
 	d := res.Decided
-	who := by(d.Approver, d.Claimed)
+	who := agent.Who(d.Approver, d.Claimed)
 	switch d.Choice {
 	case agent.ChoiceDecline:
 		note := "declined by " + who + because(d.Reason)
@@ -146,7 +146,7 @@ func because(reason string) string {
 // which the approver's word is the first approval.
 func (t *turn) edit(a agent.Approval, res agent.JudgeResult) {
 	d, c := res.Decided, *res.Edited
-	who := by(d.Approver, d.Claimed)
+	who := agent.Who(d.Approver, d.Claimed)
 	j := t.job(a.Place.Call - 1)
 	c.ID = j.call.ID
 	if c.Terms == nil { // policy would allow it by itself: then it takes what the first one took

@@ -29,7 +29,7 @@ type turnState struct {
 	Ledger   effect.Ledger    `json:"ledger"`
 	Usage    agent.Usage      `json:"usage"`
 	Faults   int              `json:"faults,omitempty"` // steps in a row in which nothing could be run
-	Extra    agent.Extend     `json:"extra,omitzero"`   // granted beyond the limits
+	Extra    agent.Budget     `json:"extra,omitzero"`   // granted beyond the limits
 	Deadline time.Time        `json:"deadline,omitzero"`
 	Store    string           `json:"store,omitempty"`
 	Serial   int64            `json:"serial,omitempty"`
@@ -148,7 +148,7 @@ func (t *turn) result() agent.TurnResult {
 		Usage: t.st.Usage, Steps: t.st.Step, Store: t.st.Store, Serial: t.st.Serial,
 	}
 	if t.change >= authority {
-		res.Spent, res.Granted = t.spent(), t.granted()
+		res.Spent, res.Granted = t.spent(), t.st.Extra
 	}
 	if t.in.Undo != nil {
 		res.Effects = t.undoneEffects()
