@@ -2,6 +2,7 @@ package replay
 
 import (
 	"encoding/json"
+	"slices"
 	"strconv"
 	"time"
 
@@ -18,6 +19,7 @@ type watch struct {
 	dc      converter.DataConverter
 	reset   reset
 	asked   map[kind][]command
+	unsure  []*request        // that may still be cancelled before Temporal hears of them
 	last    int64             // the latest workflow task in which the code asked for something
 	changes map[string]bool   // change ids that were asked for
 	updates map[string]ending // by update id
@@ -40,12 +42,33 @@ func (w *watch) note(ctx workflow.Context, c command) {
 	if w.end != nil && c.kind == kindLocal {
 		return // another coroutine has its turn once more after the end: nobody runs it
 	}
-	c.dropped = func() bool { return ctx.Err() != nil }
+	w.look(ctx)
 	w.last = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+	r := &request{ctx: ctx, task: w.last}
+	c.dropped = r.dropped
 	if c.kind != kindLocal {
 		c.task = w.last
+		w.unsure = append(w.unsure, r)
 	}
 	w.asked[c.kind] = append(w.asked[c.kind], w.reset.forget(c))
+}
+
+// A request is what a command was asked for with.
+type request struct {
+	ctx   workflow.Context
+	task  int64
+	heard bool // its task had ended before it was cancelled: Temporal knows of it
+}
+
+func (r *request) dropped() bool { return r.ctx.Err() != nil && !r.heard }
+
+// look notes which requests of earlier tasks Temporal has heard of. It is called wherever the code comes by.
+func (w *watch) look(ctx workflow.Context) {
+	task := int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
+	w.unsure = slices.DeleteFunc(w.unsure, func(r *request) bool {
+		r.heard = r.task < task && r.ctx.Err() == nil
+		return r.task < task
+	})
 }
 
 type inbound struct {
@@ -104,7 +127,8 @@ func (o *outbound) SignalChildWorkflow(ctx workflow.Context, id, name string, ar
 
 func (o *outbound) UpsertTypedSearchAttributes(ctx workflow.Context, updates ...temporal.SearchAttributeUpdate) error {
 	err := o.Next.UpsertTypedSearchAttributes(ctx, updates...)
-	o.w.note(ctx, attributes(jsonOf(values(updates, workflow.GetInfo(ctx).SearchAttributes))))
+	after := workflow.GetInfo(ctx).SearchAttributes //nolint:staticcheck // the typed form hides what is unset
+	o.w.note(ctx, attributes(jsonOf(values(updates, after))))
 	return err
 }
 
@@ -121,6 +145,13 @@ func (o *outbound) NewTimerWithOptions(ctx workflow.Context, d time.Duration, op
 func (o *outbound) Sleep(ctx workflow.Context, d time.Duration) error {
 	o.timer(ctx, d)
 	return o.Next.Sleep(ctx, d)
+}
+
+func (o *outbound) Await(ctx workflow.Context, ready func() bool) error {
+	return o.Next.Await(ctx, func() bool {
+		o.w.look(ctx)
+		return ready()
+	})
 }
 
 func (o *outbound) AwaitWithTimeout(ctx workflow.Context, d time.Duration, ready func() bool) (bool, error) {
