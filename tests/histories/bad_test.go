@@ -2,6 +2,7 @@ package histories
 
 import (
 	"errors"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -27,15 +28,17 @@ const (
 	updateCompleted   = enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_UPDATE_COMPLETED
 )
 
-// bad turns good histories into ones that another code must have left. What Temporal's own replay sees says
-// nondeterminism; want names the cause.
-var bad = []struct {
+// A falsified history is a good one turned into one that another code must have left. What Temporal's own replay
+// sees says nondeterminism; want names the cause.
+type falsified struct {
 	what     string
 	file     string
 	edit     func(*draft)
 	temporal bool // Temporal's own replay refuses it too
 	want     []string
-}{
+}
+
+var bad = []falsified{
 	{
 		"an activity removed", "turn-effect-committed", func(d *draft) { d.dropActivity("tool", 2) }, true,
 		[]string{"TMPRL1100", "history has nothing, this build has activity (type tool"},
@@ -249,7 +252,7 @@ var bad = []struct {
 
 func TestABadHistoryIsRefusedWithItsCause(t *testing.T) {
 	t.Parallel()
-	for _, c := range bad {
+	for _, c := range slices.Concat(bad, badAuthority) {
 		t.Run(c.what, func(t *testing.T) {
 			t.Parallel()
 			d := &draft{t, read(t, filesOf(t, release, c.file)[0])}

@@ -15,7 +15,7 @@ import (
 // without end.
 func TestADamagedHistoryDoesNoHarm(t *testing.T) {
 	t.Parallel()
-	rounds := 60
+	rounds := 30
 	if testing.Short() {
 		rounds = 6
 	}

@@ -7,5 +7,5 @@
 // happened, and one that was edited proves nothing. A change of the workflows that old histories cannot
 // replay goes through package versioning.
 //
-// Nothing has been released before 0.1.0: until then the folder 0.1.0 may be deleted and recorded anew.
+// A release's folder is final when the release is made: until then its files may be deleted and recorded anew.
 package histories

@@ -2,6 +2,7 @@ package histories
 
 import (
 	"bytes"
+	"slices"
 	"strings"
 	"testing"
 
@@ -49,6 +50,28 @@ func (d *draft) activity(typ string, n int) *historypb.ActivityTaskScheduledEven
 	}
 	d.t.Fatalf("the history has too few activities of type %q for this edit", typ)
 	return nil
+}
+
+// local returns the marker of the n-th local activity of a type.
+func (d *draft) local(typ string, n int) *historypb.HistoryEvent {
+	d.t.Helper()
+	for _, e := range d.h.GetEvents() {
+		for _, p := range e.GetMarkerRecordedEventAttributes().GetDetails()["data"].GetPayloads() {
+			if strings.Contains(string(p.GetData()), `"ActivityType":"`+typ+`"`) {
+				if n--; n == 0 {
+					return e
+				}
+			}
+		}
+	}
+	d.t.Fatalf("the history has too few local activities of type %q for this edit", typ)
+	return nil
+}
+
+// dropEvents removes these events.
+func (d *draft) dropEvents(gone ...*historypb.HistoryEvent) {
+	d.t.Helper()
+	d.drop(func(e *historypb.HistoryEvent) bool { return slices.Contains(gone, e) })
 }
 
 // drop removes events and gives the others the numbers that they would have had.

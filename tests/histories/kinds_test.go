@@ -1,6 +1,7 @@
 package histories
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -12,27 +13,39 @@ import (
 
 // release names the folder that histories are recorded into. It rises with each release, before "make
 // histories"; the tests then ask for one of every kind.
-const release = "0.1.0"
+const release = "0.2.0"
 
 // A scene is a conversation that is played to record the kinds of run in it.
 type scene struct {
 	// session is the id of its session, for whoever reads the file.
 	session string
-	// kinds maps a kind of run to the turn that is one, 0 being the session itself. It is also the
-	// file's name, followed by the number of the run when it continued as new.
+	// kinds maps a kind of run to the turn that is one, 0 being the session itself and -n the n-th late
+	// compensation of turn 1. It is also the file's name, followed by the number of the run when it continued
+	// as new.
 	kinds map[string]int
 	model modeltest.Func
 	pay   payments.Config
 	// agent is further YAML of the agent; refund the effect class of the refund tool, "idempotent" if empty.
 	agent, refund string
-	// dies is the failpoint at which the first worker kills itself.
-	dies string
-	play func(*stage)
+	// undo is the path of the tool that takes refunds back, "void" if empty.
+	undo string
+	// policy is what the policy says, [anything] if empty, and people are its approvers.
+	policy string
+	people []person
+	// short is for a server that suggests to continue as new after a few events.
+	short bool
+	// dies is the failpoint at which the first worker kills itself, holds the one at which it waits for
+	// [stage.open].
+	dies, holds string
+	play        func(*stage)
 }
+
+// anything lets an agent do what it wants.
+const anything = "rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell"
 
 // scenes returns every kind of run that there is. A new path through a workflow gets a kind here.
 func scenes() []scene {
-	return append(append(quietScenes(), cancelledScenes()...), brokenScenes()...)
+	return slices.Concat(quietScenes(), cancelledScenes(), brokenScenes(), askingScenes(), doubtScenes(), undoingScenes(), resetScenes())
 }
 
 // quietScenes go as they should.

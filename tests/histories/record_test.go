@@ -47,8 +47,12 @@ func TestRecord(t *testing.T) {
 		t.Logf("release %s has a history of every kind; nothing to record", release)
 		return
 	}
-	binary, addr := realParts(t)
+	binary, usual, short := realParts(t)
 	for _, sc := range missing {
+		addr := usual
+		if sc.short {
+			addr = short
+		}
 		t.Run(sc.session, func(t *testing.T) {
 			t.Parallel()
 			s := newStage(t, sc, binary, addr)
@@ -60,20 +64,26 @@ func TestRecord(t *testing.T) {
 	}
 }
 
-// realParts builds the worker with failpoints and starts the Temporal server.
-func realParts(t *testing.T) (binary, addr string) {
+// realParts builds the worker with failpoints and starts the Temporal servers.
+func realParts(t *testing.T) (binary, usual, short string) {
 	t.Helper()
 	binary = filepath.Join(t.TempDir(), "holdfast")
 	build := exec.Command("go", "build", "-tags", "failpoint", "-o", binary, "github.com/holdfast-run/holdfast")
 	if out, err := build.CombinedOutput(); err != nil {
 		t.Fatalf("the worker does not build: %v\n%s", err, out)
 	}
-	server, err := devserver.Start(t.Context(), devserver.Options{Headless: true})
+	return binary, serve(t), serve(t, "limit.historyCount.suggestContinueAsNew=40")
+}
+
+// serve starts a Temporal server with further settings.
+func serve(t *testing.T, dynamic ...string) (addr string) {
+	t.Helper()
+	server, err := devserver.Start(t.Context(), devserver.Options{Headless: true, Dynamic: dynamic})
 	if err != nil {
 		t.Fatal(err)
 	}
 	t.Cleanup(func() { _ = server.Stop() })
-	return binary, server.Address()
+	return server.Address()
 }
 
 // save writes the runs of a kind into new files.

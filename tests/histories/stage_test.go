@@ -40,8 +40,10 @@ type stage struct {
 	client client.Client
 	model  *modeltest.Server
 	said   *lockedBuffer
+	pay    *payments.Service
 	payURL string
-	stop   func() // the latest worker
+	worker *os.Process // the latest one
+	stop   func()      // kills it
 }
 
 func newStage(t *testing.T, sc scene, binary, addr string) *stage {
@@ -60,6 +62,7 @@ func newStage(t *testing.T, sc scene, binary, addr string) *stage {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.pay = pay
 	web := httptest.NewServer(pay)
 	t.Cleanup(func() { web.Close(); pay.Close() })
 	s.payURL = web.URL
@@ -75,7 +78,7 @@ func newStage(t *testing.T, sc scene, binary, addr string) *stage {
 func (s *stage) configure(serial int) {
 	s.t.Helper()
 	class, timeout := cmp.Or(s.scene.refund, "idempotent"), "5s"
-	if s.scene.dies != "" {
+	if s.scene.dies != "" || s.scene.holds != "" {
 		timeout = "1s" // a later attempt waits for as long as an earlier one may take
 	}
 	yaml := fmt.Sprintf(`serial: %d
@@ -104,14 +107,21 @@ tools:
       required: [order, amount]
       additionalProperties: false
     http: {method: POST, url: "%s/refunds"}
+    compensate: {tool: take_back, args: {refund: result.refund}}
+  take_back:
+    description: Takes a refund back.
+    effect: idempotent
+    timeout: 5s
+    parameters: {type: object, properties: {refund: {type: string}}, required: [refund], additionalProperties: false}
+    http: {method: POST, url: "%s/refunds/{refund}/%s"}
 agents:
   support:
     instructions: You refund orders.
     model: scripted
     tools: [lookup_order, refund]
 %s
-policy: {rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}
-`, serial, s.queue(), s.model.URL(), s.payURL, class, timeout, s.payURL, s.scene.agent)
+policy: {%s}
+`, serial, s.queue(), s.model.URL(), s.payURL, class, timeout, s.payURL, s.payURL, cmp.Or(s.scene.undo, "void"), s.scene.agent, s.policy())
 	if err := os.WriteFile(filepath.Join(s.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
@@ -132,6 +142,7 @@ func (s *stage) work(failpoints string) <-chan struct{} {
 	}
 	dead := make(chan struct{})
 	go func() { _ = cmd.Wait(); close(dead) }()
+	s.worker = cmd.Process
 	s.stop = func() { _ = cmd.Process.Signal(syscall.SIGKILL); <-dead }
 	s.t.Cleanup(s.stop)
 	return dead
@@ -140,9 +151,12 @@ func (s *stage) work(failpoints string) <-chan struct{} {
 // perform plays the scene to its end: the session is closed.
 func (s *stage) perform() {
 	s.t.Helper()
-	if s.scene.dies == "" {
+	switch {
+	case s.scene.holds != "":
+		s.work(s.scene.holds + ":1=file:" + s.door())
+	case s.scene.dies == "":
 		s.work("")
-	} else {
+	default:
 		dead := s.work(s.scene.dies + ":1=kill")
 		go func() {
 			<-dead
@@ -155,10 +169,13 @@ func (s *stage) perform() {
 	s.over(s.id(0))
 }
 
-// id returns the workflow id of a turn, or of the session for 0.
+// id returns the workflow id of a turn, of the session for 0, or of the n-th late compensation of turn 1 for -n.
 func (s *stage) id(turn int) string {
-	if turn == 0 {
+	switch {
+	case turn == 0:
 		return s.scene.session
+	case turn < 0:
+		return agent.UndoID(s.scene.session, 1, -turn)
 	}
 	return agent.TurnID(s.scene.session, turn)
 }
@@ -171,13 +188,17 @@ func (s *stage) steer(n int) { s.deliver(n, true) }
 
 func (s *stage) deliver(n int, now bool) {
 	s.t.Helper()
+	s.give(agent.Message{ID: fmt.Sprintf("message-%d", n), Text: fmt.Sprintf("Message %d: refund order 42.", n), From: "user", Now: now})
+}
+
+func (s *stage) give(m agent.Message) {
+	s.t.Helper()
 	ctx, cancel := context.WithTimeout(s.t.Context(), patience)
 	defer cancel()
 	name := "support"
 	if s.scene.session == "nobody" {
 		name = "nobody"
 	}
-	m := agent.Message{ID: fmt.Sprintf("message-%d", n), Text: fmt.Sprintf("Message %d: refund order 42.", n), From: "user", Now: now}
 	start := s.client.NewWithStartWorkflowOperation(client.StartWorkflowOptions{
 		ID: s.scene.session, TaskQueue: s.queue(), WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 	}, agent.WorkflowSession, agent.SessionInput{Agent: name, Tenant: "acme"})
@@ -192,7 +213,7 @@ func (s *stage) deliver(n int, now bool) {
 		err = h.Get(ctx, nil)
 	}
 	if err != nil {
-		s.t.Fatalf("message %d: %v", n, err)
+		s.t.Fatalf("%s: %v", m.ID, err)
 	}
 }
 
@@ -258,27 +279,36 @@ func (s *stage) signal(id, name string, arg any) {
 	}
 }
 
-// cancel is Temporal's Cancel button.
-func (s *stage) cancel(id string) {
-	s.t.Helper()
-	if err := s.client.CancelWorkflow(s.t.Context(), id, ""); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
-func (s *stage) terminate(id string) {
-	s.t.Helper()
-	if err := s.client.TerminateWorkflow(s.t.Context(), id, "", "recorded"); err != nil {
-		s.t.Fatal(err)
-	}
-}
-
 // restart replaces the worker by one whose configuration has another serial.
 func (s *stage) restart(serial int) {
 	s.t.Helper()
 	s.stop()
 	s.configure(serial)
 	s.work("")
+}
+
+// adopt has the running worker take a configuration of another serial.
+func (s *stage) adopt(serial int) {
+	s.t.Helper()
+	s.configure(serial)
+	s.eventually("the configuration is in force", func() bool {
+		return strings.Contains(s.said.String(), fmt.Sprintf(`"configuration in force" serial=%d`, serial))
+	})
+}
+
+// door is the file for which a worker waits at the scene's failpoint.
+func (s *stage) door() string { return filepath.Join(s.dir, "open") }
+
+func (s *stage) open() {
+	s.t.Helper()
+	s.must(os.WriteFile(s.door(), nil, 0o600))
+}
+
+func (s *stage) must(err error) {
+	s.t.Helper()
+	if err != nil {
+		s.t.Fatal(err)
+	}
 }
 
 // hasScheduled says whether a turn has an activity of a type.
@@ -295,11 +325,18 @@ func (s *stage) hasScheduled(turn int, typ string) bool {
 	return false
 }
 
-// runs returns the histories of a workflow's runs, first to last.
+// runs returns the histories of a workflow's runs, first to last. Of one that was reset, it is the latest run: what
+// came before is discarded.
 func (s *stage) runs(id string) []*historypb.History {
 	s.t.Helper()
+	latest := s.fetch(id, "")
+	for _, e := range latest.GetEvents() {
+		if e.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
+			return []*historypb.History{latest}
+		}
+	}
 	var out []*historypb.History
-	run := s.fetch(id, "").GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
+	run := latest.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetFirstExecutionRunId()
 	for run != "" {
 		h := s.fetch(id, run)
 		out = append(out, h)
