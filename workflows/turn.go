@@ -165,7 +165,7 @@ func (t *turn) open() *end {
 	if t.in.Undo == nil {
 		t.st.Entries = append(t.st.Entries, t.st.Open.Entry)
 	}
-	if t.change >= authority && t.st.Open.Sender.Name != "" {
+	if t.change >= authority && t.in.Undo == nil { // without a name too: that nobody knows who it was is not that it was nobody
 		t.st.Senders = []agent.Actor{t.st.Open.Sender}
 	}
 	t.st.Store, t.st.Serial = t.st.Open.Store, max(t.st.Serial, t.st.Open.Serial)
@@ -276,7 +276,7 @@ func (t *turn) nudge(text string) {
 
 // heard notes who steered the turn: whoever sent a message of it is not to approve what it does, if policy says so.
 func (t *turn) heard(m agent.Message) {
-	if t.change < authority || m.From == "" {
+	if t.change < authority {
 		return
 	}
 	sender := agent.Actor{Name: m.From}
@@ -297,7 +297,9 @@ func (t *turn) heard(m agent.Message) {
 	}
 	if len(t.st.Senders) < maxSenders {
 		t.st.Senders = append(t.st.Senders, sender)
+		return
 	}
+	t.st.Senders[maxSenders-1].Signed = false // nothing proves any more that somebody else is not the sender
 }
 
 // maxSenders bounds the senders that are told apart; each travels with every step.

@@ -25,6 +25,7 @@ import (
 type world struct {
 	mu      sync.Mutex
 	limits  agent.Limits
+	sender  *agent.Actor // as the first message proves it; nil is as it says
 	answers []agent.ModelResult
 	tools   map[string]func(agent.ToolInput) (agent.ToolResult, error)
 	asked   []agent.ModelInput
@@ -38,7 +39,12 @@ func (w *world) open(_ context.Context, in agent.OpenInput) (agent.OpenResult, e
 	if in.Agent == "nobody" {
 		return agent.OpenResult{}, temporal.NewNonRetryableApplicationError("no agent nobody; there is: helper", agent.ErrUnknownAgent, nil)
 	}
+	sender := agent.Actor{Name: in.Message.From}
+	if w.sender != nil {
+		sender = *w.sender
+	}
 	return agent.OpenResult{
+		Sender:     sender,
 		Definition: agent.DigestOf([]byte("definition")), Model: "m", Limits: w.limits,
 		Attempt: agent.Duration(time.Minute), Heartbeat: agent.Duration(10 * time.Second), ToolHeartbeat: agent.Duration(10 * time.Second), Store: "store-1", Serial: 4,
 		Entry: agent.Entry{Role: agent.RoleUser, Text: in.Message.Text},
