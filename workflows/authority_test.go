@@ -27,6 +27,8 @@ type court struct {
 	plan    agent.PlanResult
 	// say is what the record or the destination says when it is asked.
 	say agent.SettleResult
+	// edit changes what an approver makes of an action.
+	edit func(*agent.Call)
 }
 
 func (c *court) judge(_ context.Context, in agent.JudgeInput) (agent.JudgeResult, error) {
@@ -41,6 +43,9 @@ func (c *court) judge(_ context.Context, in agent.JudgeInput) (agent.JudgeResult
 	if d.Args != "" {
 		e := ask(in.Request.Tool, "edited", in.Request.Class, in.Request.Terms.Quorum)
 		e.Args, e.Action = d.Args, agent.DigestOf([]byte(d.Args))
+		if c.edit != nil {
+			c.edit(&e)
+		}
 		res.Edited = &e
 	}
 	return res, nil

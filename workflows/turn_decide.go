@@ -153,21 +153,36 @@ func (t *turn) edit(a agent.Approval, res agent.JudgeResult) {
 		c.Terms, c.Verdict = &a.Terms, a.Verdict
 	}
 	next := job{place: j.place, call: &c, ask: j.ask, voids: j.voids}
-	if c.Class != agent.ClassRead {
-		if err := t.begin(next); err != nil {
-			t.refuse(d.ApprovalDecision, "the edited action was asked for before: "+err.Error())
-			return
-		}
+	if why := t.uneditable(a, next); why != "" {
+		t.refuse(d.ApprovalDecision, why)
+		return
 	}
 	t.st.Requests.End(a.ID, agent.OutcomeSuperseded, "edited by "+who, workflow.Now(t.root))
 	t.moveAsked(a, agent.StateSuperseded, who, "edited by "+who)
 	*j.call = c
 	if err := t.ask(j, 1, "edited by "+who); err != nil {
-		panic(err) // a request has just ended, so there is room, and its key is new
+		panic(err) // a request has just ended, so there is room, and its id is new
 	}
 	t.st.Requests.Proposed(*j.ask, a)
 	if t.st.Requests.Accept(*j.ask, d, res.Quorum) {
 		edited, _ := t.st.Requests.Get(*j.ask)
 		t.moveAsked(edited, agent.StateAuthorized, who, "edited by "+who)
 	}
+}
+
+// uneditable says why the action of a request cannot become that of a job, "" when that has begun.
+func (t *turn) uneditable(a agent.Approval, next job) string {
+	_, before := t.st.Requests.Get(agent.ApprovalID(t.key(next), 1))
+	switch {
+	case before:
+		return "the edited action was asked for before"
+	case next.call.Class != a.Class: // what runs the one cannot run the other
+		return fmt.Sprintf("the tool %s has changed since this was asked for: decline it, so that it is asked for again", a.Tool)
+	case a.Class == agent.ClassRead:
+		return ""
+	}
+	if err := t.begin(next); err != nil {
+		return "the edited action was asked for before: " + err.Error()
+	}
+	return ""
 }
