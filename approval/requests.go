@@ -11,8 +11,8 @@ import (
 
 // Requests are the approval requests of one turn: those that wait, the latest that have ended, and the
 // decisions that did not count. The zero value is empty and ready. It is carried by continue-as-new as JSON, bounded
-// by agent's MaxPending, MaxEnded and MaxRefusals, and decides nothing by anything but what it is given. It is
-// not safe for concurrent use.
+// by agent's MaxPending, MaxEnded, beyond which the ends of the running step are kept, and MaxRefusals, and decides
+// nothing by anything but what it is given. It is not safe for concurrent use.
 type Requests struct {
 	Asks    []agent.Approval `json:"asks,omitempty"`
 	Ended   int              `json:"ended,omitempty"` // that have ended and are not kept any more
@@ -162,13 +162,21 @@ func (r *Requests) end(i int, outcome agent.Outcome, note string, at time.Time) 
 	if len(r.Asks)-r.Waiting() <= agent.MaxEnded {
 		return
 	}
-	for j, old := range r.Asks { // the oldest goes
-		if old.Outcome != agent.OutcomePending && j != i {
+	for j := range r.Asks { // the oldest goes
+		if j != i && r.over(j) {
 			r.Asks = append(r.Asks[:j:j], r.Asks[j+1:]...)
 			r.Ended++
 			return
 		}
 	}
+}
+
+// over says that nobody needs a request any more. How the latest one for a call of the running step ended is needed
+// until the call's turn comes, however many others end before.
+func (r *Requests) over(i int) bool {
+	a, step := &r.Asks[i], r.Asks[len(r.Asks)-1].Place.Step
+	return a.Outcome != agent.OutcomePending &&
+		(a.Place.Step != step || a.Outcome == agent.OutcomeVoid || a.Outcome == agent.OutcomeSuperseded)
 }
 
 // Refuse lists a decision that does not count, or counts it when the list is full.

@@ -38,7 +38,7 @@ func (l *Ledger) Add(e agent.Effect) error {
 		return fmt.Errorf("effect %q: %d effects are open; settle some first", e.Key, MaxOpen)
 	}
 	l.effects = append(l.effects, bounded(e))
-	l.fold()
+	l.fold(e.Key)
 	return nil
 }
 
@@ -64,7 +64,7 @@ func (l *Ledger) Move(key string, to agent.State, s agent.Stamp, with func(*agen
 		e.At, e.Trail = s.At, trail(past, s)
 	}
 	l.effects[i] = bounded(e)
-	l.fold()
+	l.fold(key)
 	return nil
 }
 
@@ -184,8 +184,9 @@ func (l *Ledger) open() int {
 	return n
 }
 
-// fold counts the earliest settled effects instead of keeping them, until at most MaxSettled are left.
-func (l *Ledger) fold() {
+// fold counts the earliest settled effects instead of keeping them, until at most MaxSettled are left. The one that
+// was just changed stays: whoever changed it is not done with it, such as one that is void and asked for again.
+func (l *Ledger) fold(changed string) {
 	settled := 0
 	for _, e := range l.effects {
 		if foldable(e) {
@@ -197,7 +198,7 @@ func (l *Ledger) fold() {
 	}
 	kept := make([]agent.Effect, 0, len(l.effects))
 	for _, e := range l.effects {
-		if settled > MaxSettled && foldable(e) {
+		if settled > MaxSettled && foldable(e) && e.Key != changed {
 			settled--
 			l.count(e.State)
 			continue
