@@ -92,6 +92,14 @@ func (s *Snapshot) defined() map[string]agent.Definition {
 	return s.byDigest
 }
 
+// newer is the serial of the configuration, 0 if whoever asks has seen it.
+func (s *Snapshot) newer(seen int64) int64 {
+	if s.Serial > seen {
+		return s.Serial
+	}
+	return 0
+}
+
 func (s *Snapshot) maxResult() int {
 	if s.MaxResult <= 0 {
 		return DefaultMaxResult

@@ -156,9 +156,9 @@ func (r *toolRun) void(v agent.Verdict, terms *agent.Terms, why string) (*agent.
 		fresh.Observed = r.snap.observe(r.ctx, r.tool, r.call(), observeFor)
 	}
 	if fresh.First == "" && r.spec.Class != agent.ClassRead {
-		wanted, err := intent(r.spec, r.in.Args)
+		wanted, err := r.intent()
 		if err != nil {
-			return nil, r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
+			return nil, err
 		}
 		fresh.First = firstCommitted(r.ctx, r.space, wanted, r.key)
 	}

@@ -21,7 +21,7 @@ func (r *modelRun) adopt(rec store.ModelRecord) (agent.ModelResult, error) {
 		}
 	}
 	r.desk.inform(r.ctx, r.space, calls)
-	res.Calls, res.Adopted, res.Serial = told(calls), true, r.serial()
+	res.Calls, res.Adopted, res.Serial = told(calls), true, r.snap.newer(r.in.Serial)
 	return res, nil
 }
 

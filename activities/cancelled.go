@@ -33,7 +33,7 @@ func (r *toolRun) askToStop() agent.CancelFact {
 	if !ok {
 		return agent.CancelRefused
 	}
-	_, err := within(context.WithoutCancel(r.ctx), stopFor, func(ctx context.Context) (bool, error) {
+	_, err := within(context.WithoutCancel(r.ctx), stopFor, 0, func(ctx context.Context) (bool, error) {
 		return true, c.Cancel(ctx, r.call())
 	})
 	if err != nil {

@@ -107,7 +107,7 @@ func (d *desk) decide(call agent.Call, n int) agent.Call {
 	}
 	call.Summary = d.snap.summary(call.Tool, call.Args)
 	var terms *agent.Terms
-	call.Verdict, terms = d.snap.Policy.Decide(d.request(spec, call.Args, place))
+	call.Verdict, terms = d.snap.Policy.Decide(d.request(spec, call.Args))
 	call.Terms = versioned(terms, spec)
 	if call.Verdict.Decision != agent.DecisionAllow && call.Verdict.Decision != agent.DecisionAsk {
 		return refuse(call, fmt.Sprintf("not allowed (%s); %s", call.Verdict.Rule, d.listed()))

@@ -34,7 +34,7 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	began := time.Now()
 	d, err := r.whole(r.sending(0))
 	if err != nil {
-		return agent.ToolResult{}, r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
+		return agent.ToolResult{}, err
 	}
 	standing, err := r.take(d)
 	switch {
@@ -59,7 +59,7 @@ func (r *toolRun) sending(place int) store.Dispatch {
 // whole adds what whoever has nothing left of the turn but this record needs.
 func (r *toolRun) whole(d store.Dispatch) (_ store.Dispatch, err error) {
 	d.Tool, d.Args, d.Undoes, d.Grant = r.in.Tool, r.in.Args, r.in.Undoes, r.in.Grant
-	d.Intent, err = intent(r.spec, r.in.Args)
+	d.Intent, err = r.intent()
 	return d, err
 }
 
@@ -186,25 +186,18 @@ func (r *toolRun) count(p *Progress) {
 // record keeps a final outcome under the action's key. A record that stands already wins; one that cannot
 // be written changes nothing about what happened.
 func (r *toolRun) record(own agent.ToolResult) agent.ToolResult {
-	type written struct {
-		first    bool
-		standing store.Result
-	}
 	r.phase("recording the outcome")
-	w, err := persist(r.ctx, func(ctx context.Context) (written, error) {
-		first, standing, err := r.space.CreateResult(ctx, store.Result{Key: r.key, Tool: &own})
-		return written{first, standing}, err
-	})
+	first, standing, err := keepResult(r.ctx, r.space, store.Result{Key: r.key, Tool: &own})
 	if err != nil {
 		own.Note = joined(own.Note, "its record could not be written: "+cut(r.snap.Mask.String(err.Error()), maxWords))
 		return own
 	}
 	failpoint.At(failpoint.ToolAfterAdoption)
-	if w.first || w.standing.Tool == nil {
+	if first || standing.Tool == nil {
 		r.tellLate()
 		return own
 	}
-	res := adopted(w.standing)
+	res := adopted(standing)
 	if res.State != own.State {
 		res.Conflict = contradiction(own, res)
 		r.contradict(own)

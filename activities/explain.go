@@ -11,10 +11,8 @@ import (
 func (s *Snapshot) Explain(
 	def agent.Definition, spec tool.Spec, args string, scope agent.Scope, senders []agent.Actor,
 ) policy.Explanation {
-	return s.Policy.Explain(policy.Request{
-		Agent: def, Tool: spec.Name, Class: spec.Class, Risk: spec.Risk, Args: args,
-		Resource: resource(spec.Resource, args), Scope: scope, Senders: senders,
-	})
+	d := desk{def: def, scope: scope, senders: senders}
+	return s.Policy.Explain(d.request(spec, args))
 }
 
 // Resource returns what a call with canonical arguments touches, by its tool's declaration; "" where that says nothing.

@@ -104,7 +104,7 @@ func (r *toolRun) ask() (finding tool.Finding, out tool.Result, said string) {
 		finding tool.Finding
 		out     tool.Result
 	}
-	a, err := within(r.ctx, min(r.spec.Timeout, askFor), func(ctx context.Context) (answer, error) {
+	a, err := within(r.ctx, min(r.spec.Timeout, askFor), 0, func(ctx context.Context) (answer, error) {
 		f, out, err := asks.Reconcile(ctx, r.call())
 		return answer{f, out}, err
 	})
@@ -115,33 +115,6 @@ func (r *toolRun) ask() (finding tool.Finding, out tool.Result, said string) {
 		return a.finding, a.out, ""
 	}
 	return tool.Unknown, out, "the destination does not know"
-}
-
-// within runs what a tool does beside its calls, for a time. What does not come back is left behind, because Go
-// cannot end it; a panic is an error.
-func within[T any](ctx context.Context, most time.Duration, f func(context.Context) (T, error)) (T, error) {
-	type end struct {
-		v   T
-		err error
-	}
-	ctx, cancel := context.WithTimeout(ctx, most)
-	defer cancel()
-	ended := make(chan end, 1)
-	go func() {
-		defer func() {
-			if v := recover(); v != nil {
-				ended <- end{err: fmt.Errorf("the tool panicked: %.500v", v)}
-			}
-		}()
-		v, err := f(ctx)
-		ended <- end{v, err}
-	}()
-	select {
-	case e := <-ended:
-		return e.v, e.err
-	case <-ctx.Done():
-		return end{}.v, fmt.Errorf("no answer in %s", most)
-	}
 }
 
 // spare sleeps for wait. An attempt that has no time for that, and for what comes after, ends and is tried again

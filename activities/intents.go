@@ -23,9 +23,9 @@ func (r *toolRun) repeated() (*agent.ToolResult, error) {
 		return nil, nil
 	}
 	r.phase("claiming the intent")
-	wanted, err := intent(r.spec, r.in.Args)
+	wanted, err := r.intent()
 	if err != nil {
-		return nil, r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
+		return nil, err
 	}
 	first := "" // the key that committed before all others
 	for n := 1; n <= maxClaims; n++ {
@@ -61,7 +61,7 @@ func (r *toolRun) earlier(key string) (refusal *agent.ToolResult, committed bool
 	switch {
 	case err != nil || !known && res.State != agent.StateUncertain:
 		return nil, false, err
-	case r.in.Reset && strings.HasPrefix(key, fmt.Sprintf("%s:turn-%d/", r.in.Scope, r.in.Turn)):
+	case r.in.Reset && strings.HasPrefix(key, agent.TurnKeys(r.in.Scope, r.in.Turn)):
 		return r.discarded(key, res), false, nil
 	case known:
 		return nil, true, nil
@@ -105,14 +105,20 @@ func (r *toolRun) repeats(first string) (*agent.ToolResult, error) {
 	return r.void(v, terms, "the same was done before, under the key "+first)
 }
 
+// intent is what the action means, as [intent] has it.
+func (r *toolRun) intent() (string, error) {
+	wanted, err := intent(r.spec, r.in.Args)
+	if err != nil {
+		return "", r.snap.final(agent.ErrInternal, "the arguments that were accepted have no intent: %v", err)
+	}
+	return wanted, nil
+}
+
 // request is what policy gets to decide on.
 func (r *toolRun) request() policy.Request {
-	senders := r.in.Senders
+	d := desk{def: r.def, scope: r.in.Scope, senders: r.in.Senders}
 	if r.in.Undoes != "" && r.in.Grant == nil { // the plan's authority: nobody was asked
-		senders = nil
+		d.senders = nil
 	}
-	return policy.Request{
-		Agent: r.def, Tool: r.spec.Name, Class: r.spec.Class, Risk: r.spec.Risk, Args: r.in.Args,
-		Resource: resource(r.spec.Resource, r.in.Args), Scope: r.in.Scope, Place: r.in.Place, Senders: senders,
-	}
+	return d.request(r.spec, r.in.Args)
 }

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/internal/failpoint"
 	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/tool"
 )
 
 // editFor bounds how long the target of an edited action may take to be looked at: a local activity is short.
@@ -37,17 +38,9 @@ func (a *Activities) Judge(ctx context.Context, in agent.JudgeInput) (agent.Judg
 	if why == "" {
 		res = b.judge(ctx)
 	}
-	res.Serial = newer(snap, in.Serial)
+	res.Serial = snap.newer(in.Serial)
 	failpoint.At(failpoint.ApprovalAfterJudgement)
 	return res, nil
-}
-
-// newer is the serial of the configuration, if whoever asks has not seen it.
-func newer(s *Snapshot, seen int64) int64 {
-	if s.Serial > seen {
-		return s.Serial
-	}
-	return 0
 }
 
 // A bench judges one decision.
@@ -93,27 +86,20 @@ func (b *bench) refused(why string) agent.JudgeResult {
 // request was made stands. A tool that this worker does not have is what the request says that it is.
 func (b *bench) inForce() (agent.Verdict, *agent.Terms) {
 	r := b.in.Request
-	req := policy.Request{
-		Agent: b.agent(r.Tool), Tool: r.Tool, Class: r.Class, Risk: r.Terms.Risk, Args: r.Args,
-		Resource: r.Terms.Resource, Scope: b.in.Scope, Place: r.Place, Senders: b.in.Senders,
-	}
+	d := desk{def: b.def, scope: b.in.Scope, senders: b.in.Senders}
+	req := d.request(tool.Spec{Name: r.Tool, Class: r.Class, Risk: r.Terms.Risk}, r.Args)
+	req.Resource = r.Terms.Resource
 	if t, ok := b.snap.Tools.Lookup(r.Tool); ok {
-		spec := t.Spec()
-		req.Class, req.Risk, req.Resource = spec.Class, spec.Risk, resource(spec.Resource, r.Args)
+		if isUndo(r.Key) {
+			d.def = listing(d.def, t.Spec())
+		}
+		req = d.request(t.Spec(), r.Args)
 	}
 	verdict, terms := b.snap.Policy.Decide(req)
 	if terms == nil {
 		terms = &r.Terms
 	}
 	return verdict, terms
-}
-
-// agent is the definition by which the request's tool is listed.
-func (b *bench) agent(name string) agent.Definition {
-	if t, ok := b.snap.Tools.Lookup(name); ok && isUndo(b.in.Request.Key) {
-		return listing(b.def, t.Spec())
-	}
-	return b.def
 }
 
 func (b *bench) weigh(v agent.Verdict, terms *agent.Terms) (agent.Decided, error) {

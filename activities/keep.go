@@ -35,6 +35,17 @@ func persist[T any](ctx context.Context, write func(context.Context) (T, error))
 	}
 }
 
+// keepResult is [store.Space.CreateResult], tried as persist does.
+func keepResult(ctx context.Context, space *store.Space, rec store.Result) (first bool, standing store.Result, err error) {
+	standing, err = persist(ctx, func(ctx context.Context) (store.Result, error) {
+		var s store.Result
+		var err error
+		first, s, err = space.CreateResult(ctx, rec)
+		return s, err
+	})
+	return first, standing, err
+}
+
 // definite says whether an error of the store is about the object and not about the store.
 func definite(err error) bool {
 	return errors.Is(err, store.ErrAbsent) || unreadable(err)

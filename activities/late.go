@@ -51,10 +51,7 @@ func (r *toolRun) contradict(own agent.ToolResult) {
 	if r.only || !r.givenUp() {
 		return
 	}
-	_, _ = persist(r.ctx, func(ctx context.Context) (bool, error) {
-		first, _, err := r.space.CreateResult(ctx, store.Result{Key: lateKey(r.key), Tool: &own})
-		return first, err
-	})
+	_, _, _ = keepResult(r.ctx, r.space, store.Result{Key: lateKey(r.key), Tool: &own})
 }
 
 // contradicted says in what a late outcome contradicts the one on record, "" if none does.

@@ -152,7 +152,7 @@ func (r *modelRun) result(t thread, answer openai.Answer, ids []string) agent.Mo
 	usage.Micros = r.model.Price.Micros(usage)
 	res := agent.ModelResult{
 		Finish: answer.Finish, Text: answer.Text, Calls: r.desk.calls(answer.Calls, ids, answer.Finish),
-		Usage: usage, Serial: r.serial(), Gaps: len(t.gaps) + t.lost,
+		Usage: usage, Serial: r.snap.newer(r.in.Serial), Gaps: len(t.gaps) + t.lost,
 		Producer: agent.Producer{Model: cut(answer.Model, maxWords), Fingerprint: cut(answer.Fingerprint, maxWords), Build: r.Build},
 	}
 	if !r.desk.asDefined() {
@@ -164,32 +164,17 @@ func (r *modelRun) result(t thread, answer openai.Answer, ids []string) agent.Mo
 	return res
 }
 
-// serial is that of the configuration, if the turn has not seen it.
-func (r *modelRun) serial() int64 {
-	if r.snap.Serial > r.in.Serial {
-		return r.snap.Serial
-	}
-	return 0
-}
-
 // record makes res the answer of this call, unless another attempt's already is: then that one counts,
 // because the workflow must not see two.
 func (r *modelRun) record(res agent.ModelResult) (agent.ModelResult, error) {
-	type written struct {
-		first    bool
-		standing store.Result
-	}
-	w, err := persist(r.ctx, func(ctx context.Context) (written, error) {
-		first, standing, err := r.space.CreateResult(ctx, store.Result{Key: r.key, Model: &store.ModelRecord{
-			Result: res, Prompt: r.desk.prompt(), Tools: r.desk.schemas(), Policy: r.snap.Policy.Version(),
-		}})
-		return written{first, standing}, err
-	})
+	first, standing, err := keepResult(r.ctx, r.space, store.Result{Key: r.key, Model: &store.ModelRecord{
+		Result: res, Prompt: r.desk.prompt(), Tools: r.desk.schemas(), Policy: r.snap.Policy.Version(),
+	}})
 	if err := failpoint.AtErr(failpoint.ModelAfterAdoption); err != nil {
 		return res, r.snap.retryable(agent.ErrStore, 0, "%v", err)
 	}
-	if err == nil && !w.first && w.standing.Model != nil {
-		return r.adopt(*w.standing.Model)
+	if err == nil && !first && standing.Model != nil {
+		return r.adopt(*standing.Model)
 	}
 	// Without its record the answer is as good, as long as nobody has to look for it.
 	return res, nil

@@ -37,7 +37,7 @@ func (a *Activities) Plan(ctx context.Context, in agent.PlanInput) (agent.PlanRe
 	}
 	plan := &planner{Activities: a, snap: snap, def: def, in: in, space: a.Store.Space(in.Scope), then: snap.Policy.OnFailure()}
 	res, err := plan.plan(ctx)
-	res.Serial = newer(snap, in.Serial)
+	res.Serial = snap.newer(in.Serial)
 	return res, err
 }
 
@@ -143,7 +143,7 @@ func (p *planner) call(ctx context.Context, e agent.Effect, c tool.Compensation)
 	case call.Trouble != "":
 		return call, nil
 	}
-	return p.authority(call, d.request(spec, args, e.Place), spec), nil
+	return p.authority(call, d.request(spec, args), spec), nil
 }
 
 // authority is what a compensation goes by: a policy that says compensate, and a person who orders it, have said

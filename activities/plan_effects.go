@@ -7,8 +7,6 @@ import (
 	"errors"
 	"fmt"
 	"slices"
-	"strconv"
-	"strings"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -71,12 +69,12 @@ func (p *planner) meant(todo []task) ([]task, string) {
 // and the compensations whose own turn left no closing record; a ledger's word on an effect is taken where it is
 // the last one.
 func (p *planner) recorded(ctx context.Context, turn int, ledger map[string]agent.Effect) (todo []task, err error) {
-	keys, err := p.space.List(ctx, store.KindDispatches, fmt.Sprintf("%s:turn-%d/", p.in.Scope, turn))
+	keys, err := p.space.List(ctx, store.KindDispatches, agent.TurnKeys(p.in.Scope, turn))
 	if err != nil {
 		return nil, p.snap.storeTrouble(ctx, "listing the dispatch records", err)
 	}
 	for _, key := range keys {
-		if strings.Count(key, "/") != 2 { // a compensation, or a repeat: see toolRun.again
+		if k, ok := agent.ParseKey(key); !ok || k.Undo > 0 { // a repeat, see toolRun.again, or a compensation
 			continue
 		}
 		t, err := p.task(ctx, key, ledger)
@@ -131,10 +129,8 @@ func (p *planner) task(ctx context.Context, key string, ledger map[string]agent.
 	}
 	e, ok := ledger[key]
 	if !ok {
-		e = agent.Effect{
-			Key: key, Tool: d.Tool, Place: placeIn(p.in.Scope, key), Class: d.Class, State: agent.StateUncertain, Action: d.Action, Intent: d.Intent,
-			Attempt: max(d.Attempt, 1), At: d.At, Verdict: d.Verdict, Undoes: d.Undoes,
-		}
+		e = effectOf(key, d)
+		e.State = agent.StateUncertain
 	}
 	if e.State != agent.StateUncertain {
 		return task{effect: e, at: d.At}, nil
@@ -154,12 +150,11 @@ func (p *planner) task(ctx context.Context, key string, ledger map[string]agent.
 // be settled first, and the next number is a new one.
 func (p *planner) undone(ctx context.Context, t *task, keys []string) error {
 	for _, undo := range keys {
-		rest, ok := strings.CutPrefix(undo, t.effect.Key+"/undo-")
-		m, err := strconv.Atoi(rest)
-		if !ok || err != nil { // another effect's, or a repeat
+		k, _ := agent.ParseKey(undo)
+		if undo != agent.UndoKey(t.effect.Key, k.Undo) { // another effect's, or a repeat
 			continue
 		}
-		t.effect.Undone = max(t.effect.Undone, m)
+		t.effect.Undone = max(t.effect.Undone, k.Undo)
 		d, err := p.space.Dispatch(ctx, undo)
 		switch {
 		case err != nil && !definite(err):

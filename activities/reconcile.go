@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/activity"
@@ -53,24 +52,18 @@ func (a *Activities) question(ctx context.Context, s *Snapshot, scope agent.Scop
 	if !ok {
 		return unknown, nil
 	}
-	p := placeIn(scope, key)
-	if action(t.Spec(), d.Args, p).Digest() != d.Action {
+	k, _ := agent.ParseKey(key)
+	if action(t.Spec(), d.Args, k.Place).Digest() != d.Action {
 		return unknown, nil
 	}
 	r := &toolRun{
 		Activities: a, pulse: quietly(ctx, d.Attempt), snap: s, space: space, key: key, tool: t, spec: t.Spec(), only: true,
-		in: agent.ToolInput{Scope: scope, Place: p, Tool: d.Tool, Args: d.Args, Class: d.Class, Action: d.Action},
+		in: agent.ToolInput{Scope: scope, Place: k.Place, Tool: d.Tool, Args: d.Args, Class: d.Class, Action: d.Action},
 	}
 	if !r.askable() {
 		return unknown, nil
 	}
 	return r.inquire(d, unknown.Note) //nolint:contextcheck // the pulse carries the context
-}
-
-// placeIn returns the place that a key names.
-func placeIn(scope agent.Scope, key string) (p agent.Place) {
-	_, _ = fmt.Sscanf(key, scope.String()+":turn-%d/%d.%d/", &p.Turn, &p.Step, &p.Call)
-	return p
 }
 
 // quietly returns a pulse of an activity whose own goes on beating.

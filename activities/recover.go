@@ -185,7 +185,7 @@ func (a *Activities) settleAll(ctx context.Context, s *Snapshot, in agent.Recove
 // decoded. The dispatch records have them all.
 func (a *Activities) addDispatched(ctx context.Context, s *Snapshot, in agent.RecoverInput, ledger *effect.Ledger) error {
 	space := a.Store.Space(in.Scope)
-	keys, err := space.List(ctx, store.KindDispatches, fmt.Sprintf("%s:turn-%d/", in.Scope, in.Turn))
+	keys, err := space.List(ctx, store.KindDispatches, agent.TurnKeys(in.Scope, in.Turn))
 	if err != nil {
 		return s.storeTrouble(ctx, "listing the dispatch records", err)
 	}
@@ -197,10 +197,7 @@ func (a *Activities) addDispatched(ctx context.Context, s *Snapshot, in agent.Re
 		if err != nil && !definite(err) {
 			return s.storeTrouble(ctx, "reading the dispatch of "+key, err)
 		}
-		e := agent.Effect{
-			Key: key, Tool: d.Tool, Place: placeIn(in.Scope, key), Class: d.Class, State: agent.StateDispatched,
-			Action: d.Action, Intent: d.Intent, Undoes: d.Undoes, Verdict: d.Verdict, Attempt: max(d.Attempt, 1), At: d.At,
-		}
+		e := effectOf(key, d)
 		res, err := a.reconcile(ctx, s, in.Scope, e)
 		if err != nil {
 			return err
@@ -213,6 +210,15 @@ func (a *Activities) addDispatched(ctx context.Context, s *Snapshot, in agent.Re
 		}
 	}
 	return nil
+}
+
+// effectOf is what a dispatch record says of its effect: that it may have been sent.
+func effectOf(key string, d store.Dispatch) agent.Effect {
+	k, _ := agent.ParseKey(key)
+	return agent.Effect{
+		Key: key, Tool: d.Tool, Place: k.Place, Class: d.Class, State: agent.StateDispatched, Action: d.Action, Intent: d.Intent,
+		Undoes: d.Undoes, Verdict: d.Verdict, Attempt: max(d.Attempt, 1), At: d.At,
+	}
 }
 
 // lastCalls returns the ids of the calls of the last answer in the transcript.

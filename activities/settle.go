@@ -33,28 +33,22 @@ func (a *Activities) Settle(ctx context.Context, in agent.SettleInput) (agent.Se
 	default:
 		res, err = a.settleByPerson(ctx, snap, in)
 	}
-	res.Key, res.Serial = in.Effect.Key, newer(snap, in.Serial)
+	res.Key, res.Serial = in.Effect.Key, snap.newer(in.Serial)
 	return res, err
 }
 
 // settleByRecord finds out what became of an effect. Only one that is in doubt is asked about: asking about one that
 // is still to be sent would withdraw it.
 func (a *Activities) settleByRecord(ctx context.Context, s *Snapshot, in agent.SettleInput) (agent.SettleResult, error) {
-	space := a.Store.Space(in.Scope)
-	rec, err := space.Result(ctx, in.Effect.Key)
+	recorded, err := a.outcome(ctx, s, a.Store.Space(in.Scope), store.Dispatch{Key: in.Effect.Key}, agent.ToolResult{})
+	known := recorded != nil && recorded.State != agent.StateUncertain
 	switch {
-	case err == nil && rec.Tool != nil:
-		res := adopted(rec)
-		res.Conflict, err = contradicted(ctx, space, in.Effect.Key, res)
-		if err != nil {
-			return agent.SettleResult{}, s.storeTrouble(ctx, "reading the late outcome of "+in.Effect.Key, err)
-		}
-		if in.Effect.State == "" {
-			return a.remembered(ctx, s, in, res)
-		}
-		return agent.SettleResult{Result: res}, nil
-	case err != nil && !definite(err):
-		return agent.SettleResult{}, s.storeTrouble(ctx, "reading the outcome of "+in.Effect.Key, err)
+	case err != nil:
+		return agent.SettleResult{}, err
+	case known && in.Effect.State == "":
+		return a.remembered(ctx, s, in, *recorded)
+	case known:
+		return agent.SettleResult{Result: *recorded}, nil
 	case in.Effect.State != agent.StateUncertain:
 		return agent.SettleResult{Why: fmt.Sprintf("the effect is %s and nothing more is recorded of it", in.Effect.State)}, nil
 	}
@@ -71,17 +65,12 @@ func (a *Activities) remembered(ctx context.Context, s *Snapshot, in agent.Settl
 	if res.Conflict == "" {
 		return agent.SettleResult{Why: "its outcome is known: " + string(res.State)}, nil
 	}
-	e := agent.Effect{
-		Key: in.Effect.Key, Place: placeIn(in.Scope, in.Effect.Key), State: res.State, Attempt: max(res.Attempt, 1), At: res.At,
-		Note: res.Note, Evidence: res.Evidence, Conflict: res.Conflict,
+	d, err := a.Store.Space(in.Scope).Dispatch(ctx, in.Effect.Key)
+	if err != nil && !definite(err) {
+		return agent.SettleResult{}, s.storeTrouble(ctx, "reading the dispatch of "+in.Effect.Key, err)
 	}
-	d, err := a.Store.Space(in.Scope).Dispatch(ctx, e.Key)
-	switch {
-	case err == nil:
-		e.Tool, e.Class, e.Action, e.Intent, e.Verdict, e.Undoes = d.Tool, d.Class, d.Action, d.Intent, d.Verdict, d.Undoes
-	case !definite(err):
-		return agent.SettleResult{}, s.storeTrouble(ctx, "reading the dispatch of "+e.Key, err)
-	}
+	e := effectOf(in.Effect.Key, d)
+	e.State, e.Attempt, e.At, e.Note, e.Evidence, e.Conflict = res.State, max(res.Attempt, 1), res.At, res.Note, res.Evidence, res.Conflict
 	return agent.SettleResult{Result: res, Effect: &e}, nil
 }
 

@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"strings"
 	"time"
 	"unicode/utf8"
 
@@ -16,10 +15,10 @@ import (
 const observeFor = 10 * time.Second
 
 // request is what policy gets to decide on.
-func (d *desk) request(spec tool.Spec, args string, p agent.Place) policy.Request {
+func (d *desk) request(spec tool.Spec, args string) policy.Request {
 	return policy.Request{
 		Agent: d.def, Tool: spec.Name, Class: spec.Class, Risk: spec.Risk, Args: args,
-		Resource: resource(spec.Resource, args), Scope: d.scope, Place: p, Senders: d.senders,
+		Resource: resource(spec.Resource, args), Scope: d.scope, Senders: d.senders,
 	}
 }
 
@@ -42,7 +41,10 @@ func listing(def agent.Definition, spec tool.Spec) agent.Definition {
 }
 
 // isUndo says whether a key is that of a compensation.
-func isUndo(key string) bool { return strings.Contains(key, "/undo-") }
+func isUndo(key string) bool {
+	k, _ := agent.ParseKey(key)
+	return k.Undo > 0
+}
 
 // observe asks a tool what state the target of a call is in; nil if the tool cannot say. That it could not find out
 // is told too: a person is asked all the same. It takes no longer than most, whatever the tool does.
@@ -51,7 +53,7 @@ func (s *Snapshot) observe(ctx context.Context, t tool.Tool, c tool.Call, most t
 	if !ok {
 		return nil
 	}
-	res, err := within(ctx, min(most, t.Spec().Timeout), func(ctx context.Context) (tool.Result, error) {
+	res, err := within(ctx, min(most, t.Spec().Timeout), 0, func(ctx context.Context) (tool.Result, error) {
 		return o.Observe(ctx, c)
 	})
 	seen := &agent.Observation{At: now()}

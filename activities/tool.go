@@ -2,7 +2,6 @@ package activities
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"time"
 
@@ -50,9 +49,7 @@ func (a *Activities) tool(p *pulse, in agent.ToolInput) (agent.ToolResult, error
 		return agent.ToolResult{}, err
 	}
 	res.Cancel = r.fact(res)
-	if snap.Serial > in.Serial {
-		res.Serial = snap.Serial
-	}
+	res.Serial = snap.newer(in.Serial)
 	return res, nil
 }
 
@@ -74,11 +71,11 @@ type toolRun struct {
 	// passing says that the refusal is about a first send only: the approval's time is over, or the target
 	// is in another state, often by our own effect.
 	passing bool
-	place    int               // among the attempts that may send: see again
-	clear    int               // that many places before are known to have done nothing: see proven
-	only     bool              // find out, and send nothing: see Activities.reconcile
-	stopped  agent.CancelFact  // what the tool said to a wish to stop it
-	unread   time.Time         // until when whoever wrote a record that cannot be read may send
+	place   int              // among the attempts that may send: see again
+	clear   int              // that many places before are known to have done nothing: see proven
+	only    bool             // find out, and send nothing: see Activities.reconcile
+	stopped agent.CancelFact // what the tool said to a wish to stop it
+	unread  time.Time        // until when whoever wrote a record that cannot be read may send
 }
 
 func (r *toolRun) run() (agent.ToolResult, error) {
@@ -144,36 +141,43 @@ func (r *toolRun) told(out tool.Result, err error) (agent.ToolResult, error) {
 	return res, err
 }
 
-// do runs the tool once. A tool that panics or does not come back has an outcome that nobody knows; its
-// goroutine is left behind, because Go cannot end it.
+// do runs the tool once. That it panicked or did not come back is a plain error: nobody knows the outcome.
 func (r *toolRun) do(ctx context.Context) (tool.Result, error) {
+	return within(ctx, r.spec.Timeout, doGrace, func(ctx context.Context) (tool.Result, error) {
+		return r.tool.Do(ctx, r.call())
+	})
+}
+
+// within runs something of a tool for a time. What does not come back some grace after that is left behind, because Go
+// cannot end it; a panic is an error.
+func within[T any](ctx context.Context, most, grace time.Duration, f func(context.Context) (T, error)) (T, error) {
 	type end struct {
-		res tool.Result
+		v   T
 		err error
 	}
-	ctx, cancel := context.WithTimeout(ctx, r.spec.Timeout)
+	ctx, cancel := context.WithTimeout(ctx, most)
 	defer cancel()
 	ended := make(chan end, 1)
 	go func() {
 		defer func() {
 			if v := recover(); v != nil {
-				ended <- end{err: tool.Ambiguous(fmt.Errorf("the tool panicked: %.500v", v))}
+				ended <- end{err: fmt.Errorf("the tool panicked: %.500v", v)}
 			}
 		}()
-		res, err := r.tool.Do(ctx, r.call())
-		ended <- end{res, err}
+		v, err := f(ctx)
+		ended <- end{v, err}
 	}()
 	select {
 	case e := <-ended:
-		return e.res, e.err
+		return e.v, e.err
 	case <-ctx.Done():
 	}
-	late := time.NewTimer(doGrace)
+	late := time.NewTimer(grace)
 	defer late.Stop()
 	select {
 	case e := <-ended:
-		return e.res, e.err
+		return e.v, e.err
 	case <-late.C:
-		return tool.Result{}, tool.Ambiguous(errors.New("the tool did not come back when its time was up"))
+		return end{}.v, fmt.Errorf("no answer in %s", most)
 	}
 }

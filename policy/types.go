@@ -117,6 +117,5 @@ type Request struct {
 	Args     string // canonical
 	Resource string
 	Scope    agent.Scope
-	Place    agent.Place
 	Senders  []agent.Actor
 }

@@ -93,7 +93,7 @@ func shop(t testing.TB) policy.Config {
 func call(agentName, tool string, class agent.Class, args string) policy.Request {
 	return policy.Request{
 		Agent: agent.Definition{Name: agentName, Tools: []agent.ToolRef{{Name: tool}}}, Tool: tool, Class: class,
-		Risk: agent.RiskMedium, Args: args, Scope: scope, Place: agent.Place{Turn: 1, Step: 1, Call: 1},
+		Risk: agent.RiskMedium, Args: args, Scope: scope,
 	}
 }
 
@@ -107,10 +107,11 @@ func pending(t testing.TB, p *policy.Policy) (agent.ApprovalRequest, agent.Verdi
 	if v.Decision != agent.DecisionAsk {
 		t.Fatalf("%+v", v)
 	}
-	action := approval.Action{Tool: r.Tool, Args: r.Args, Place: r.Place}.Digest()
-	k := agent.ActionKey(scope, r.Place, action)
+	place := agent.Place{Turn: 1, Step: 1, Call: 1}
+	action := approval.Action{Tool: r.Tool, Args: r.Args, Place: place}.Digest()
+	k := agent.ActionKey(scope, place, action)
 	return agent.ApprovalRequest{
-		ID: agent.ApprovalID(k, 1), Key: k, Ask: 1, Tool: r.Tool, Args: r.Args, Action: action, Place: r.Place,
+		ID: agent.ApprovalID(k, 1), Key: k, Ask: 1, Tool: r.Tool, Args: r.Args, Action: action, Place: place,
 		Verdict: v, Terms: *terms, RequestedAt: noon, ExpiresAt: noon.Add(terms.Expires.Std()),
 		EscalatesAt: noon.Add(terms.EscalateAfter.Std()),
 	}, v, terms
