@@ -120,9 +120,10 @@ func (l *Ledger) Unresolved() []agent.Effect {
 }
 
 // Unresolved says whether somebody has to look at an effect: its outcome is not known, or nobody has looked yet at
-// its compensation that failed or at what contradicts itself about it.
+// what should have been undone and was not, or at what contradicts itself about it.
 func Unresolved(e agent.Effect) bool {
-	return e.State == agent.StateUncertain || e.Looked == "" && (e.State == agent.StateCompensationFailed || e.Conflict != "")
+	notUndone := e.State == agent.StateCompensationFailed || e.State == agent.StateIrreversible
+	return e.State == agent.StateUncertain || e.Looked == "" && (notUndone || e.Conflict != "")
 }
 
 // Uncertain counts the effects whose outcome is not known.

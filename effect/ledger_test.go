@@ -91,7 +91,7 @@ func TestOnlyAnUncertainEffectBlocksItsIntent(t *testing.T) {
 		if _, blocked := l.Blocks("another"); blocked {
 			t.Errorf("%s: blocks another intent", s)
 		}
-		unresolved := s == agent.StateUncertain || s == agent.StateCompensationFailed
+		unresolved := s == agent.StateUncertain || s == agent.StateCompensationFailed || s == agent.StateIrreversible
 		if got := len(l.Unresolved()) == 1; got != unresolved {
 			t.Errorf("%s: unresolved = %v", s, got)
 		}

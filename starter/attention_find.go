@@ -195,6 +195,8 @@ func matterOf(at address, e agent.Effect) (matter, bool) {
 		m.Kind, m.Command = matterUncertain, settleCommand(e.Key)
 	case e.Conflict != "":
 		m.Kind, m.Why, m.Command = matterConflict, e.Conflict, settleCommand(e.Key)
+	case e.State == agent.StateIrreversible:
+		m.Kind, m.Why, m.Command = matterCompensation, "nothing undoes it, and the turn did not end well", settleCommand(e.Key)
 	default:
 		m.Kind = matterCompensation
 		m.Command = fmt.Sprintf("holdfast compensate %s %s", address{session: at.session, turn: m.Turn}, quoted(e.Key))

@@ -37,6 +37,7 @@ type session struct {
 	root   workflow.Context
 
 	settlements inbox[agent.Settlement]
+	late        []letter[agent.Settlement] // about the turn that runs: see keepLate
 
 	turns   int    // in this run
 	running int    // the turn that runs now, or 0
@@ -156,7 +157,7 @@ func (s *session) closes() bool {
 		return true
 	}
 	s.st.Closing = nil
-	s.refused = fmt.Sprintf("the outcome of %d effects is uncertain: look at them, then close with --accept-uncertain (acceptUncertain in the signal)", len(s.st.Unresolved))
+	s.refused = fmt.Sprintf("%d effects are uncertain or could not be undone: look at them, then close with --accept-uncertain (acceptUncertain in the signal)", len(s.st.Unresolved))
 	return false
 }
 
@@ -246,6 +247,7 @@ func (s *session) recover() agent.TurnResult {
 func (s *session) absorb(res agent.TurnResult) {
 	s.st.Head, s.st.Usage = res.Head, s.st.Usage.Add(res.Usage)
 	s.take(res.Effects)
+	s.st.Settlements, s.late = append(s.st.Settlements, s.late...), nil
 	s.st.Spent, s.st.Granted = grown(s.st.Spent, res.Spent), grown(s.st.Granted, res.Granted)
 	s.st.Serial = max(s.st.Serial, res.Serial)
 	if res.Store != "" {

@@ -142,3 +142,20 @@ func TestASessionCountsWhatItsTurnsUse(t *testing.T) {
 		t.Errorf("turns ended as %v", got)
 	}
 }
+
+func TestAWordThatComesBeforeItsTurnsEndIsKnownIsKept(t *testing.T) {
+	t.Parallel()
+	c := &court{say: agent.SettleResult{Result: agent.ToolResult{State: agent.StateCommitted, Attempt: 1}}}
+	env, _ := sessionOf(t, c)
+	// The turn waits in its second step; a worker's word on the effect of the first comes to the session.
+	c.limits = agent.Limits{Steps: 1, Wait: agent.Duration(time.Hour)}
+	env.RegisterDelayedCallback(func() {
+		env.SignalWorkflow(agent.SignalSettle, agent.Settlement{Key: c.sent[0].Key()})
+	}, time.Minute)
+	closeAfter(env, agent.Close{}, 3*time.Hour)
+	env.ExecuteWorkflow(agent.WorkflowSession, agent.SessionInput{Agent: "helper"})
+	var res agent.SessionResult
+	if err := env.GetWorkflowResult(&res); err != nil || len(res.Unresolved) != 0 || len(c.settled) != 1 {
+		t.Errorf("result %+v, %v, looked into %d", res, err, len(c.settled))
+	}
+}

@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"strings"
 
 	"go.temporal.io/sdk/workflow"
@@ -19,6 +20,9 @@ func (s *session) checkSettlement(payload []byte) (agent.Settlement, bool) {
 		why = err.Error()
 	case !ok && (x.Outcome != "" || !strings.HasPrefix(x.Key, s.scope.String()+":turn-")):
 		why = "no effect of that key is unresolved in this session"
+	case !ok && s.running != 0 && strings.HasPrefix(x.Key, fmt.Sprintf("%s:turn-%d/", s.scope, s.running)):
+		s.keepLate(x)
+		return x, false
 	case len(s.st.Settlements) >= maxInbox:
 		why = "too many settlements wait to be looked into; send it again in a moment"
 	case ok:
@@ -28,6 +32,15 @@ func (s *session) checkSettlement(payload []byte) (agent.Settlement, bool) {
 		s.refuseSettlement(x, why)
 	}
 	return x, why == ""
+}
+
+// keepLate keeps a worker's word on an effect of the turn that runs until the session knows how that ended: the worker
+// found the turn closed, and this run has not heard of it yet. Between turns, when a session continues as new, none
+// is left.
+func (s *session) keepLate(x agent.Settlement) {
+	if len(s.late) < maxInbox {
+		s.late = append(s.late, letter[agent.Settlement]{x, workflow.GetInfo(s.root).WorkflowExecution.RunID})
+	}
 }
 
 func (s *session) refuseSettlement(x agent.Settlement, why string) {

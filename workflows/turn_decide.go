@@ -130,7 +130,7 @@ func (t *turn) decided(a agent.Approval, res agent.JudgeResult) {
 			return
 		}
 		if t.st.Requests.Accept(a.ID, d, res.Quorum) {
-			t.moveAsked(a, agent.StateAuthorized, who, because(d.Reason))
+			t.moveAsked(a, agent.StateAuthorized, who, d.Reason)
 		}
 	}
 }
