@@ -25,7 +25,8 @@ import (
 type world struct {
 	mu      sync.Mutex
 	limits  agent.Limits
-	sender  *agent.Actor // as the first message proves it; nil is as it says
+	sender  *agent.Actor      // as the first message proves it; nil is as it says
+	became  *agent.ToolResult // of what is reconciled; nil is that nobody knows
 	answers []agent.ModelResult
 	tools   map[string]func(agent.ToolInput) (agent.ToolResult, error)
 	asked   []agent.ModelInput
@@ -95,6 +96,10 @@ func (w *world) close(_ context.Context, in agent.CloseInput) (agent.CloseResult
 func (w *world) reconcile(_ context.Context, in agent.ReconcileInput) (agent.ReconcileResult, error) {
 	out := agent.ReconcileResult{}
 	for range in.Effects {
+		if w.became != nil {
+			out.Results = append(out.Results, *w.became)
+			continue
+		}
 		out.Results = append(out.Results, agent.ToolResult{State: agent.StateUncertain, Text: "nobody knows", Attempt: 1})
 	}
 	return out, nil

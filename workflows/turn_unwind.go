@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"fmt"
 	"time"
 
 	"go.temporal.io/sdk/workflow"
@@ -93,11 +94,12 @@ func (t *turn) undo(ctx workflow.Context, u *agent.Undo) bool {
 // beginUndo enters a compensation into the ledger. It returns false when there is none to run, and says why.
 func (t *turn) beginUndo(u *agent.Undo, j job) bool {
 	key := u.Effect.Key
-	if _, ok := t.st.Ledger.Get(key); !ok {
-		t.must(t.st.Ledger.Add(u.Effect)) // folded, or another turn's
+	if err := t.undoable(u); err != nil {
+		t.log.Error("An effect cannot be undone as it was planned.", "error", err)
+		return false
 	}
 	if u.Irreversible {
-		t.move(key, agent.StateIrreversible, "", "declared irreversible: it stands", nil)
+		t.stands(key)
 		return false
 	}
 	t.move(key, agent.StateCompensating, "", "", func(e *agent.Effect) { e.Undone = j.undo })
@@ -120,6 +122,32 @@ func (t *turn) beginUndo(u *agent.Undo, j job) bool {
 		t.move(key, agent.StateCompensationFailed, "", why, func(e *agent.Effect) { e.Note = why })
 	}
 	return why == ""
+}
+
+// undoable says why an effect cannot be undone now: a plan is made from the store's records, which may know of an
+// effect otherwise than the ledger does.
+func (t *turn) undoable(u *agent.Undo) error {
+	e, ok := t.st.Ledger.Get(u.Effect.Key)
+	if !ok { // folded, or another turn's
+		if e = u.Effect; t.st.Ledger.Add(e) != nil {
+			return fmt.Errorf("the ledger cannot take effect %q, which is %q", e.Key, e.State)
+		}
+	}
+	if !effect.Can(e.State, agent.StateCompensating) {
+		return fmt.Errorf("effect %q is %s", e.Key, e.State)
+	}
+	return nil
+}
+
+// stands enters that nothing undoes an effect. One whose compensation failed, before its tool was declared so, is
+// still for somebody to look at.
+func (t *turn) stands(key string) {
+	const note = "declared irreversible: it stands"
+	if e, _ := t.st.Ledger.Get(key); !effect.Can(e.State, agent.StateIrreversible) {
+		t.must(t.st.Ledger.Amend(key, func(e *agent.Effect) { e.Note = note }))
+		return
+	}
+	t.move(key, agent.StateIrreversible, "", note, nil)
 }
 
 // undone enters how a compensation ended into the effect that it was to undo.
