@@ -1,6 +1,7 @@
 package workflows
 
 import (
+	"errors"
 	"fmt"
 	"strings"
 
@@ -106,13 +107,13 @@ func (t *turn) judge(ctx workflow.Context, l letter[agent.ApprovalDecision]) {
 	case t.outcome(d.ID) != agent.OutcomePending: // the turn was cancelled meanwhile
 		t.refuse(d, "the request has ended: "+string(t.outcome(d.ID)))
 	default:
-		t.decided(a, res)
+		t.decided(ctx, a, res)
 	}
 	t.publish()
 }
 
 // decided enters a decision that counts.
-func (t *turn) decided(a agent.Approval, res agent.JudgeResult) {
+func (t *turn) decided(ctx workflow.Context, a agent.Approval, res agent.JudgeResult) {
 	d := res.Decided
 	who := agent.Who(d.Approver, d.Claimed)
 	switch d.Choice {
@@ -126,7 +127,7 @@ func (t *turn) decided(a agent.Approval, res agent.JudgeResult) {
 		t.moveAsked(a, agent.StateCancelled, who, note)
 	case agent.ChoiceApprove:
 		if res.Edited != nil {
-			t.edit(a, res)
+			t.edit(ctx, a, res)
 			return
 		}
 		if t.st.Requests.Accept(a.ID, d, res.Quorum) {
@@ -144,7 +145,7 @@ func because(reason string) string {
 
 // edit replaces the action that waits by what its approver made of it: another action, with a key of its own, to
 // which the approver's word is the first approval.
-func (t *turn) edit(a agent.Approval, res agent.JudgeResult) {
+func (t *turn) edit(ctx workflow.Context, a agent.Approval, res agent.JudgeResult) {
 	d, c := res.Decided, *res.Edited
 	who := agent.Who(d.Approver, d.Claimed)
 	j := t.job(a.Place.Call - 1)
@@ -153,7 +154,7 @@ func (t *turn) edit(a agent.Approval, res agent.JudgeResult) {
 		c.Terms, c.Verdict = &a.Terms, a.Verdict
 	}
 	next := job{place: j.place, call: &c, ask: j.ask, voids: j.voids}
-	if why := t.uneditable(a, next); why != "" {
+	if why := t.uneditable(ctx, j, a, next); why != "" {
 		t.refuse(d.ApprovalDecision, why)
 		return
 	}
@@ -170,19 +171,28 @@ func (t *turn) edit(a agent.Approval, res agent.JudgeResult) {
 	}
 }
 
-// uneditable says why the action of a request cannot become that of a job, "" when that has begun.
-func (t *turn) uneditable(a agent.Approval, next job) string {
+// uneditable says why a job, whose request waits, cannot become another one, "" when that has begun.
+func (t *turn) uneditable(ctx workflow.Context, j job, a agent.Approval, next job) string {
 	_, before := t.st.Requests.Get(agent.ApprovalID(t.key(next), 1))
+	_, begun := t.st.Ledger.Get(t.key(next))
 	switch {
-	case before:
+	case before || begun:
 		return "the edited action was asked for before"
 	case next.call.Class != a.Class: // what runs the one cannot run the other
 		return fmt.Sprintf("the tool %s has changed since this was asked for: decline it, so that it is asked for again", a.Tool)
 	case a.Class == agent.ClassRead:
 		return ""
+	case t.attempted(j):
+		e, _ := t.st.Ledger.Get(a.Key)
+		if happened(t.reconcile(ctx, e, errors.New("it was approved before"))) {
+			return "by an earlier approval it was sent as it is, or may have been: decline it, and look at its effect"
+		}
+	}
+	if o := t.outcome(a.ID); o != agent.OutcomePending { // the turn was cancelled meanwhile
+		return "the request has ended: " + string(o)
 	}
 	if err := t.begin(next); err != nil {
-		return "the edited action was asked for before: " + err.Error()
+		return "the edited action cannot be entered: " + err.Error()
 	}
 	return ""
 }

@@ -58,7 +58,7 @@ func (t *turn) carryOut(ctx workflow.Context, j job) (agent.ToolResult, *end) {
 			case !ended:
 				return agent.ToolResult{}, &end{renew: true}
 			case a.Outcome != agent.OutcomeApproved:
-				return t.unsent(a), nil
+				return t.unsent(j, a), nil
 			}
 			grant = grantOf(a)
 		}
@@ -72,22 +72,39 @@ func (t *turn) carryOut(ctx workflow.Context, j job) (agent.ToolResult, *end) {
 	}
 }
 
-// unsent is what becomes of an effect whose request was not approved. If it had an approval before, in a turn that was
-// reset or whose approval was void, an attempt may have sent it or may be about to: then that is found out, prevented,
-// or stands in the ledger as a contradiction.
-func (t *turn) unsent(a agent.Approval) agent.ToolResult {
+// unsent is what becomes of an effect whose request was not approved. If an attempt was let go before, by the run that
+// a reset discarded or by an authority that was then void, it may have sent it or may be about to: then that is found
+// out, prevented, or stands in the ledger as a contradiction.
+func (t *turn) unsent(j job, a agent.Approval) agent.ToolResult {
 	res := unanswered(a)
-	if !t.st.Reset && a.Ask == 1 {
+	if !t.attempted(j) {
 		return res
 	}
-	e, _ := t.st.Ledger.Get(a.Key)
-	before := t.reconcile(e, errors.New("it was approved before"))
-	if before.State != agent.StateCommitted && before.State != agent.StateUncertain {
+	e, ok := t.st.Ledger.Get(a.Key)
+	if !ok { // folded
+		e = agent.Effect{
+			Key: a.Key, Tool: a.Tool, Place: a.Place, Class: a.Class, State: res.State, Action: a.Action, Intent: j.call.Intent,
+			Summary: j.call.Summary, Verdict: a.Verdict, Approval: a.ID, Undoes: j.undoes, At: t.now(),
+		}
+	}
+	before := t.reconcile(t.root, e, errors.New("it was approved before"))
+	if !happened(before) {
 		return res
 	}
 	before.Conflict = fmt.Sprintf("%s, but by an earlier approval it was sent: %s", e.State, before.State)
-	t.must(t.st.Ledger.Settle(a.Key, before, t.now(), ""))
+	if t.st.Ledger.Settle(a.Key, before, t.now(), "") != nil { // it was folded, and now it has to be seen
+		e.Conflict = before.Conflict
+		t.must(t.st.Ledger.Add(e))
+	}
 	return before
+}
+
+// attempted says that an attempt may be under way that was let go by an authority which is gone.
+func (t *turn) attempted(j job) bool { return t.st.Reset || *j.voids > 0 }
+
+// happened says that an action has taken effect or may have.
+func happened(r agent.ToolResult) bool {
+	return r.State == agent.StateCommitted || r.State == agent.StateUncertain
 }
 
 // heldBack says what stands in the way of sending a job that is authorized. A compensation is held back by nothing.
@@ -153,7 +170,7 @@ func (t *turn) dispatch(ctx workflow.Context, j job, grant *agent.Grant) agent.T
 		if t.change < authority {
 			e.State = agent.StateRequested // as those runs put it
 		}
-		res = t.reconcile(e, err)
+		res = t.reconcile(t.root, e, err)
 	}
 	if ctx.Err() != nil && t.change >= authority {
 		res.Cancel = fact(res)
@@ -196,8 +213,8 @@ func (t *turn) send(ctx workflow.Context, j job, grant *agent.Grant) (res agent.
 
 // reconcile asks the store what became of an effect whose activity left no answer: an error says nothing
 // about what was sent. It goes on when the turn is cancelled, for the answer is owed all the same.
-func (t *turn) reconcile(e agent.Effect, cause error) agent.ToolResult {
-	ctx, cancel := workflow.NewDisconnectedContext(t.root)
+func (t *turn) reconcile(ctx workflow.Context, e agent.Effect, cause error) agent.ToolResult {
+	ctx, cancel := workflow.NewDisconnectedContext(ctx)
 	defer cancel()
 	var out agent.ReconcileResult
 	err := ordinary(ctx, agent.ActivityReconcile, "reconcile: "+e.Tool, attemptGrace,

@@ -1,0 +1,85 @@
+package workflows_test
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	"github.com/holdfast-run/holdfast/agent"
+)
+
+// voidOnce answers the first time that the authority of a call is void, and then that it is done.
+func voidOnce(c agent.Call) func(agent.ToolInput) (agent.ToolResult, error) {
+	tries := 0
+	return func(agent.ToolInput) (agent.ToolResult, error) {
+		if tries++; tries == 1 {
+			return agent.ToolResult{State: agent.StateVoid, Note: "policy changed", Verdict: &c.Verdict, Terms: c.Terms}, nil
+		}
+		return agent.ToolResult{State: agent.StateCommitted, Attempt: 1, Text: "done"}, nil
+	}
+}
+
+// An attempt of what policy allowed may have been admitted, and be about to send, when another finds that policy
+// asks now.
+func TestWhatPolicyHadAllowedIsNotSentByAZombieAfterItIsDeclined(t *testing.T) {
+	t.Parallel()
+	pay := call("pay", "a", agent.ClassOnce)
+	c := &court{world: world{
+		answers: []agent.ModelResult{calls(pay)},
+		tools:   map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": voidOnce(ask("pay", "a", agent.ClassOnce, 1))},
+	}}
+	env := newCourt(t, c)
+	later(env, time.Minute, agent.SignalApproval, with(approve(1, 1, pay, "alice"), func(d *agent.ApprovalDecision) {
+		d.Choice = agent.ChoiceDecline
+	}))
+	finish(t, env, turnInput())
+	// The world's reconcile says that nobody knows: it was asked, and what it says is not hidden.
+	if e := c.closed[0].Ledger[0]; e.State != agent.StateDeclined || e.Conflict == "" {
+		t.Errorf("effect %+v", e)
+	}
+	if got := c.asked[1].Entries[0].Text; got != "nobody knows" {
+		t.Errorf("the model hears %q", got)
+	}
+}
+
+// What an approver edits may have been sent by then, as the approval before allowed.
+func TestAnEditOfWhatMayHaveBeenSentIsRefused(t *testing.T) {
+	t.Parallel()
+	for state, sent := range map[agent.State]int{agent.StateCommitted: 1, agent.StateUncertain: 1, agent.StateCancelled: 2} {
+		t.Run(string(state), func(t *testing.T) {
+			t.Parallel()
+			pay := ask("pay", "a", agent.ClassOnce, 1)
+			c := &court{world: world{
+				answers: []agent.ModelResult{calls(pay)},
+				tools:   map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": voidOnce(pay)},
+			}}
+			c.became = &agent.ToolResult{State: state, Text: "what became of it", Attempt: 1}
+			if state == agent.StateCancelled {
+				c.became.Attempt = 0
+			}
+			env := newCourt(t, c)
+			second := agent.ApprovalID(keyAt(1, 1, pay), 2)
+			later(env, time.Minute, agent.SignalApproval, approve(1, 1, pay, "alice"))
+			later(env, 2*time.Minute, agent.SignalApproval, with(edited(1, 1, pay, "alice", `{"a":1}`), func(d *agent.ApprovalDecision) { d.ID = second }))
+			if sent == 1 {
+				env.RegisterDelayedCallback(func() {
+					v := view[agent.ApprovalsView](t, env, agent.QueryApprovals)
+					if len(v.Refused) != 1 || !strings.Contains(v.Refused[0].Why, "by an earlier approval") {
+						t.Errorf("refused %+v", v.Refused)
+					}
+				}, 3*time.Minute)
+				later(env, 4*time.Minute, agent.SignalApproval, with(approve(1, 1, pay, "alice"), func(d *agent.ApprovalDecision) {
+					d.ID, d.Choice = second, agent.ChoiceDecline
+				}))
+			}
+			finish(t, env, turnInput())
+			wellEnded(t, env, c)
+			if len(c.sent) != sent {
+				t.Fatalf("sent %+v", c.sent)
+			}
+			if sent == 1 && c.closed[0].Ledger[0].Conflict == "" {
+				t.Errorf("effect %+v", c.closed[0].Ledger[0])
+			}
+		})
+	}
+}
