@@ -173,6 +173,9 @@ func (t *turn) effect(i int) *end {
 	a, j := t.st.Acting, t.job(i)
 	if t.ctx.Err() != nil && *j.ask == "" {
 		res := notRun()
+		if e, _ := t.st.Ledger.Get(t.key(j)); e.State == agent.StateAuthorized { // it waited for more budget
+			res = t.withhold(j, res.Text)
+		}
 		a.Results[i] = &res
 		return nil
 	}

@@ -106,6 +106,9 @@ func (t *turn) continueAsNew() error {
 		return err
 	}
 	t.drain()
+	if t.root.Err() != nil && t.st.CancelledBy == "" { // Temporal's own, which came with what led here: the next run is not told
+		t.st.CancelledBy = "cancelled"
+	}
 	schema := turnSchema
 	if t.change < authority {
 		schema = 1
