@@ -112,16 +112,14 @@ func oddlyDecidedScenes() []scene {
 			// The second was approved by one when one was enough. The first keeps it waiting until two are needed.
 			session: "void", kinds: map[string]int{"turn-approval-void": 1}, model: twoRefunds,
 			policy: byEither, people: []person{alice, bob},
+			play: func(s *stage) { s.voids(); s.approve(1, alice, bob); s.ended(1); s.close(false) },
+		},
+		{
+			session: "void-declined", kinds: map[string]int{"turn-approval-void-declined": 1}, model: twoRefunds,
+			policy: byEither, people: []person{alice, bob},
 			play: func(s *stage) {
-				s.send(1)
-				both := s.asks(1, 2)
-				s.decide(1, s.signed(alice, alice.on(both[1], agent.ChoiceApprove)))
-				s.becomes(1, both[1].ID, agent.OutcomeApproved)
-				s.scene.policy = byBoth
-				s.adopt(3)
-				s.approve(1, alice, bob)
-				s.becomes(1, both[1].ID, agent.OutcomeVoid)
-				s.approve(1, alice, bob)
+				s.voids()
+				s.decide(1, s.signed(bob, bob.on(s.asks(1, 1)[0], agent.ChoiceDecline)))
 				s.ended(1)
 				s.close(false)
 			},
@@ -171,6 +169,19 @@ func oddlyDecidedScenes() []scene {
 			},
 		},
 	}
+}
+
+// voids has the turn ask again for the second of two refunds.
+func (s *stage) voids() {
+	s.t.Helper()
+	s.send(1)
+	both := s.asks(1, 2)
+	s.decide(1, s.signed(alice, alice.on(both[1], agent.ChoiceApprove)))
+	s.becomes(1, both[1].ID, agent.OutcomeApproved)
+	s.scene.policy = byBoth
+	s.adopt(3)
+	s.approve(1, alice, bob)
+	s.becomes(1, both[1].ID, agent.OutcomeVoid)
 }
 
 // refusedDecisions are sent before, between and after those that count.

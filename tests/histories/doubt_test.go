@@ -1,7 +1,6 @@
 package histories
 
 import (
-	"syscall"
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -85,19 +84,57 @@ func uncertainScenes() []scene {
 			},
 		},
 		{
-			// The worker stands still until another one had to give its attempt up, and then goes on.
 			session: "late-outcome", kinds: map[string]int{"turn-late-settled": 1}, model: refunds, refund: "once",
 			holds: failpoint.ToolAfterCommit, policy: waiting, agent: "    limits: {wait: 10m}",
 			play: func(s *stage) {
 				s.send(1)
-				s.eventually("the refund is made", func() bool { return len(s.pay.Books().Entries) == 1 })
-				first := s.worker
-				s.must(first.Signal(syscall.SIGSTOP))
-				s.work("")
-				s.doubt(1)
-				s.open()
-				s.must(first.Signal(syscall.SIGCONT))
+				_, thaw := s.freezes(1)
+				thaw()
 				s.ended(1)
+				s.close(false)
+			},
+		},
+		{
+			session: "later-outcome", kinds: map[string]int{"session-settles-late": 0}, model: refunds, refund: "once",
+			holds: failpoint.ToolAfterCommit,
+			play: func(s *stage) {
+				s.send(1)
+				_, thaw := s.freezes(0)
+				thaw()
+				s.resolved()
+				s.close(false)
+			},
+		},
+		{
+			// A person was wrong, as it turns out after the turn's end.
+			session: "contradicted-later", kinds: map[string]int{"session-late-contradicted": 0}, model: refunds, refund: "once",
+			holds: failpoint.ToolAfterCommit, policy: waiting, people: []person{alice}, agent: "    limits: {wait: 10m}",
+			play: func(s *stage) {
+				s.send(1)
+				e, thaw := s.freezes(1)
+				s.settle(1, alice, e, agent.StateFailed)
+				s.ended(1)
+				thaw()
+				s.settle(0, alice, s.contradicts(0), agent.StateCommitted)
+				s.resolved()
+				s.close(false)
+			},
+		},
+		{
+			session: "contradicted", model: refundsAndDallies, refund: "once",
+			kinds: map[string]int{"turn-late-contradicted": 1, "session-settles-contradiction": 0},
+			holds: failpoint.ToolAfterCommit, policy: waiting, people: []person{alice}, agent: "    limits: {wait: 10m}",
+			play: func(s *stage) {
+				s.send(1)
+				e, thaw := s.freezes(1)
+				s.settle(1, alice, e, agent.StateFailed)
+				s.asked(3)
+				thaw()
+				s.contradicts(1)
+				s.signal(s.id(1), agent.SignalCancel, agent.Cancel{From: "user"})
+				s.ended(1)
+				s.settle(0, alice, s.contradicts(0), agent.StateCommitted)
+				s.resolved()
 				s.close(false)
 			},
 		},

@@ -1,8 +1,12 @@
 package histories
 
 import (
+	"syscall"
+
 	commonpb "go.temporal.io/api/common/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/holdfast-run/holdfast/agent"
 )
 
 // What is done to a workflow past us, in Temporal's own ways.
@@ -51,4 +55,19 @@ func (s *stage) reset(turn int, typ string, n int) {
 		Reason: "recorded", RequestId: run, WorkflowTaskFinishEventId: scheduled.GetWorkflowTaskCompletedEventId(),
 	})
 	s.must(err)
+}
+
+// freezes stops the worker when the refund is made and nobody has heard of it, until another one has had to give its
+// attempt up and a turn, or the session for 0, says so. The first one goes on when it is thawed.
+func (s *stage) freezes(turn int) (uncertain agent.Effect, thaw func()) {
+	s.t.Helper()
+	s.eventually("the refund is made", func() bool { return len(s.pay.Books().Entries) == 1 })
+	frozen := s.worker
+	s.must(frozen.Signal(syscall.SIGSTOP))
+	s.work("")
+	return s.doubt(turn), func() {
+		s.t.Helper()
+		s.open()
+		s.must(frozen.Signal(syscall.SIGCONT))
+	}
 }

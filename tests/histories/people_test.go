@@ -139,11 +139,22 @@ func (s *stage) approve(turn int, people ...person) {
 // doubt waits until the outcome of an effect of a turn, or of its ended turns for the session, is uncertain.
 func (s *stage) doubt(turn int) agent.Effect {
 	s.t.Helper()
+	return s.effect(turn, "is uncertain", func(e agent.Effect) bool { return e.State == agent.StateUncertain })
+}
+
+// contradicts waits until what is known of an effect contradicts itself.
+func (s *stage) contradicts(turn int) agent.Effect {
+	s.t.Helper()
+	return s.effect(turn, "contradicts itself", func(e agent.Effect) bool { return e.Conflict != "" })
+}
+
+func (s *stage) effect(turn int, what string, is func(agent.Effect) bool) agent.Effect {
+	s.t.Helper()
 	var out agent.Effect
-	s.eventually("an effect is uncertain", func() bool {
+	s.eventually("an effect "+what, func() bool {
 		v, err := query[agent.EffectsView](s, s.id(turn), agent.QueryEffects)
 		for _, e := range v.Effects {
-			if e.State == agent.StateUncertain {
+			if is(e) {
 				out = e
 				return err == nil
 			}

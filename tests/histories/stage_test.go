@@ -25,7 +25,7 @@ import (
 )
 
 const (
-	patience = 100 * time.Second
+	patience = 90 * time.Second
 	// apiKey is what the worker shows the scripted model; no history may hold it.
 	apiKey = "key-that-no-history-may-hold"
 )

@@ -73,6 +73,18 @@ func undoingScenes() []scene {
 				s.close(false)
 			},
 		},
+		{
+			session: "ordered-in-vain", kinds: map[string]int{"session-compensation-failed": 0, "turn-undo-failed": -1}, model: refunds,
+			policy: undoing + "keep", undo: "nowhere",
+			play: func(s *stage) {
+				s.turn(1)
+				for again := range 2 {
+					s.signal(s.id(0), agent.SignalCompensate, agent.Compensate{Turn: 1, Approver: string(somebody)})
+					s.over(s.id(-1 - again))
+				}
+				s.close(true)
+			},
+		},
 	}
 }
 
