@@ -94,5 +94,8 @@ const (
 	AttentionBudget       = "budget"       // used up, and somebody may extend it
 )
 
+// ExpirySummary begins the summary of the timer that ends a request for approval; the tool's name follows.
+const ExpirySummary = "expiry of "
+
 // TaskQueue is the task queue used when the configuration names none.
 const TaskQueue = "holdfast"

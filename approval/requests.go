@@ -20,6 +20,32 @@ type Requests struct {
 	More    int              `json:"more,omitempty"` // refusals beyond those listed
 }
 
+// NewRequest returns the n-th request for a call, made at that moment. Why says what led to it when it is not the
+// first.
+func NewRequest(key string, n int, p agent.Place, c agent.Call, at time.Time, why string) agent.ApprovalRequest {
+	terms := agent.Terms{Quorum: 1}
+	if c.Terms != nil {
+		terms = *c.Terms
+	}
+	r := agent.ApprovalRequest{
+		ID: agent.ApprovalID(key, n), Key: key, Ask: n, Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action,
+		Place: p, Verdict: c.Verdict, Terms: terms, RequestedAt: at, ExpiresAt: at.Add(terms.Expires.Std()), Why: why,
+	}
+	if terms.EscalateAfter > 0 {
+		r.EscalatesAt = at.Add(terms.EscalateAfter.Std())
+	}
+	return r
+}
+
+// Edited notes in a request what the model had proposed, before an approver edited the action of an earlier one into
+// this.
+func Edited(r *agent.ApprovalRequest, earlier agent.ApprovalRequest) {
+	r.Proposed, r.ProposedArgs = earlier.Action, earlier.Args
+	if earlier.Proposed != "" {
+		r.Proposed, r.ProposedArgs = earlier.Proposed, earlier.ProposedArgs
+	}
+}
+
 // Open adds a request, which waits from then on.
 func (r *Requests) Open(a agent.Approval) error {
 	switch {
@@ -138,14 +164,10 @@ func (r *Requests) End(id string, outcome agent.Outcome, note string, at time.Ti
 	}
 }
 
-// Proposed notes in a request what the model had proposed, before an approver edited the action of an earlier
-// one into this.
+// Proposed is [Edited] for the request of that id.
 func (r *Requests) Proposed(id string, earlier agent.Approval) {
 	if i := r.index(id); i >= 0 {
-		r.Asks[i].Proposed, r.Asks[i].ProposedArgs = earlier.Action, earlier.Args
-		if earlier.Proposed != "" {
-			r.Asks[i].Proposed, r.Asks[i].ProposedArgs = earlier.Proposed, earlier.ProposedArgs
-		}
+		Edited(&r.Asks[i].ApprovalRequest, earlier.ApprovalRequest)
 	}
 }
 

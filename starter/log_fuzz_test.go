@@ -86,7 +86,7 @@ func hostile(t testing.TB) *story {
 	s.local(agent.ActivityJudge, edited)
 	s.local(agent.ActivitySettle, agent.SettleResult{Result: agent.ToolResult{State: "?\n", Evidence: "\x7f"}})
 	s.local(agent.ActivityPlan, agent.PlanResult{Then: "\r", Undos: []agent.Undo{{Call: evil}, {Irreversible: true}}})
-	s.timer(expirySummary + "b")
+	s.timer(agent.ExpirySummary + "b")
 	s.activity(agent.ActivityTool, agent.ToolInput{Undoes: "\x1b", Grant: &agent.Grant{ID: "#"}}, agent.ToolResult{State: agent.StateVoid, Verdict: &evil.Verdict, Terms: evil.Terms})
 	s.activity(agent.ActivityReconcile, agent.ReconcileInput{Effects: []agent.Effect{{Key: keys[0]}}}, agent.ReconcileResult{Results: make([]agent.ToolResult, 3)})
 	s.activity(agent.ActivitySettle, agent.SettleInput{}, agent.SettleResult{Why: "\x1b"})

@@ -9,22 +9,13 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
 )
 
 // requested enters what policy wants a person for. The workflow opens all requests of a step when it has the
 // model's result, so the request's id follows from the result alone.
 func (t *turnLog) requested(key string, p agent.Place, c agent.Call, ask int, why string) event {
-	a := &agent.Approval{Outcome: agent.OutcomePending, ApprovalRequest: agent.ApprovalRequest{
-		ID: agent.ApprovalID(key, ask), Key: key, Ask: ask, Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action,
-		Place: p, Verdict: c.Verdict, RequestedAt: t.now, Why: why,
-	}}
-	if c.Terms != nil {
-		a.Terms = *c.Terms
-		a.ExpiresAt = t.now.Add(c.Terms.Expires.Std())
-		if c.Terms.EscalateAfter > 0 {
-			a.EscalatesAt = t.now.Add(c.Terms.EscalateAfter.Std())
-		}
-	}
+	a := &agent.Approval{Outcome: agent.OutcomePending, ApprovalRequest: approval.NewRequest(key, ask, p, c, t.now, why)}
 	t.approvals = append(t.approvals, a)
 	t.moved(key, agent.StateAwaitingApproval, "", why)
 	if e := t.effect(key); e != nil {
@@ -128,10 +119,7 @@ func (t *turnLog) edited(a *agent.Approval, r agent.JudgeResult) []event {
 	t.wanted(key, a.Place, c)
 	e := t.requested(key, a.Place, c, 1, "edited by "+who)
 	next := t.approvals[len(t.approvals)-1]
-	next.Proposed, next.ProposedArgs = a.Action, a.Args
-	if a.Proposed != "" {
-		next.Proposed, next.ProposedArgs = a.Proposed, a.ProposedArgs
-	}
+	approval.Edited(&next.ApprovalRequest, a.ApprovalRequest)
 	if t.agreed(next, r.Decided, r.Quorum); next.Outcome == agent.OutcomePending {
 		return []event{e}
 	}
@@ -196,13 +184,10 @@ func (t *turnLog) void(key string) int {
 	return t.voids[key]
 }
 
-// expirySummary begins the summary of the timer that ends a request.
-const expirySummary = "expiry of "
-
 // timerFired reads that the time of a request is over. The timer names the tool only, so it is the request of
 // that tool which was to expire first.
 func (t *turnLog) timerFired(ev *historypb.HistoryEvent) []event {
-	tool, ok := strings.CutPrefix(t.timers[ev.GetTimerFiredEventAttributes().GetStartedEventId()], expirySummary)
+	tool, ok := strings.CutPrefix(t.timers[ev.GetTimerFiredEventAttributes().GetStartedEventId()], agent.ExpirySummary)
 	if !ok {
 		return nil
 	}

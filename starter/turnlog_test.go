@@ -177,7 +177,7 @@ func TestAHistoryTellsEachEndOfARequestApart(t *testing.T) {
 	s.local(agent.ActivityJudge, decided(keys[1], agent.ChoiceDecline, "bob"))
 	s.local(agent.ActivityJudge, decided(keys[2], agent.ChoiceCancel, "carol"))
 	s.local(agent.ActivityJudge, agent.JudgeResult{Why: "it is late"})
-	s.timer(expirySummary + "d")
+	s.timer(agent.ExpirySummary + "d")
 	log, text := s.read()
 	wantText(t, text,
 		"approval.requested tool a {} waits for approval, rule r; answer with: holdfast approve '"+keys[0]+"#1'",

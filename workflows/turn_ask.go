@@ -6,24 +6,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
 )
 
 // ask opens a request for a job, as the n-th for its action. Why says what led to it when it is not the first.
 // The error says why there can be none.
 func (t *turn) ask(j job, n int, why string) error {
-	now := workflow.Now(t.root)
-	terms := agent.Terms{Quorum: 1}
-	if j.call.Terms != nil {
-		terms = *j.call.Terms
-	}
-	r := agent.ApprovalRequest{
-		ID: agent.ApprovalID(t.key(j), n), Key: t.key(j), Ask: n, Tool: j.call.Tool, Args: j.call.Args, Class: j.call.Class,
-		Action: j.call.Action, Place: j.place, Verdict: j.call.Verdict, Terms: terms,
-		RequestedAt: now, ExpiresAt: now.Add(terms.Expires.Std()), Why: why,
-	}
-	if terms.EscalateAfter > 0 {
-		r.EscalatesAt = now.Add(terms.EscalateAfter.Std())
-	}
+	r := approval.NewRequest(t.key(j), n, j.place, *j.call, workflow.Now(t.root), why)
 	if err := t.st.Requests.Open(agent.Approval{ApprovalRequest: r}); err != nil {
 		return err
 	}
@@ -47,7 +36,7 @@ func (t *turn) expire(r agent.ApprovalRequest) {
 		timerCtx, stop := workflow.WithCancel(ctx)
 		defer stop()
 		left := max(r.ExpiresAt.Sub(workflow.Now(ctx)), 0)
-		timer := workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: "expiry of " + r.Tool})
+		timer := workflow.NewTimerWithOptions(timerCtx, left, workflow.TimerOptions{Summary: agent.ExpirySummary + r.Tool})
 		over := func() bool { return t.outcome(r.ID) != agent.OutcomePending || t.leaving }
 		if workflow.Await(ctx, func() bool { return timer.IsReady() || over() }) != nil || over() {
 			return
