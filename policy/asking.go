@@ -56,13 +56,13 @@ func (p *Policy) asking(layers []said) (Asking, bool) {
 	case 0:
 		return p.approval, true
 	case 1:
-		return stated[0].over(p.approval), true
+		return stated[0].Over(p.approval), true
 	}
 	return narrower(stated[0], stated[1], p.approval)
 }
 
-// over returns a with what it leaves out taken from d.
-func (a Asking) over(d Asking) Asking {
+// Over returns a with what it leaves out taken from d: what a rule's ask takes, given the policy's own.
+func (a Asking) Over(d Asking) Asking {
 	if len(a.By) == 0 {
 		a.By = d.By
 	}
@@ -82,7 +82,7 @@ func (a Asking) over(d Asking) Asking {
 // escalation only to those that both would have let decide by then. An agent's rule that names no approvers
 // adds none to the operator's.
 func narrower(operators, agents *Asking, d Asking) (Asking, bool) {
-	a, b := operators.over(d), agents.over(d)
+	a, b := operators.Over(d), agents.Over(d)
 	if len(agents.By) == 0 {
 		b.By, b.Escalate = nil, nil
 	} else if len(operators.By) == 0 {

@@ -110,7 +110,7 @@ func (k *checker) rule(at, prefix string, r Rule, p *Policy) rule {
 	before := len(k.wrong)
 	out.asking = k.asking(at+"/approval", r.Name, r.Approval)
 	if stated && len(k.wrong) == before {
-		k.possible(at+"/approval", r.Name, out.asking.over(p.approval), p)
+		k.possible(at+"/approval", r.Name, out.asking.Over(p.approval), p)
 	}
 	return out
 }

@@ -56,7 +56,7 @@ func New(c Config) (*Policy, error) {
 	}
 	k.choices(p)
 	before := len(k.wrong)
-	p.approval = k.asking("approval", "", c.Approval).over(Asking{Quorum: 1, Expires: DefaultExpires})
+	p.approval = k.asking("approval", "", c.Approval).Over(Asking{Quorum: 1, Expires: DefaultExpires})
 	if len(k.wrong) == before {
 		k.possible("approval", "", p.approval, p)
 	}

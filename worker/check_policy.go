@@ -48,17 +48,7 @@ func (r *PolicyCheck) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "configuration  %s, serial %d\n", orDash(r.File), r.Serial)
 	r.Policy.write(&b)
-	for _, h := range r.Hints {
-		fmt.Fprintf(&b, "hint: %s\n", h)
-	}
-	for _, p := range r.Problems {
-		fmt.Fprintf(&b, "problem: %s\n", p)
-	}
-	if r.OK() {
-		b.WriteString("ok: the policy can be used; holdfast config check looks at everything else\n")
-	} else {
-		fmt.Fprintf(&b, "not ok: %d to mend\n", len(r.Problems))
-	}
+	conclude(&b, r.Hints, r.Problems, "the policy can be used; holdfast config check looks at everything else")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
@@ -67,7 +57,7 @@ func (c *Config) policyReport(set *tool.Set, agents map[string]agent.Definition)
 	p := c.policyConfig()
 	r := &PolicyReport{
 		Version: c.source.policy.Version().Short(), Posture: p.Posture, Rules: []RuleReport{},
-		Approval: reportAsking(p.Approval, policy.Asking{}), Approvers: []ApproverReport{}, Verdicts: []VerdictReport{},
+		Approval: reportAsking(p.Approval), Approvers: []ApproverReport{}, Verdicts: []VerdictReport{},
 		SelfApproval: *p.SelfApproval, Unsigned: "refuse",
 		Duplicates: p.Duplicates, Uncertain: p.Uncertain, OnFailure: p.OnFailure,
 		Settle: p.Rights.Settle, Compensate: p.Rights.Compensate,
@@ -101,27 +91,14 @@ func (r *PolicyReport) addRules(prefix string, rules []policy.Rule, otherwise po
 	for _, one := range rules {
 		rule := RuleReport{Name: prefix + one.Name, When: one.When, Then: one.Then}
 		if one.Then == agent.DecisionAsk {
-			a := reportAsking(one.Approval, otherwise)
+			a := reportAsking(one.Approval.Over(otherwise))
 			rule.Approval = &a
 		}
 		r.Rules = append(r.Rules, rule)
 	}
 }
 
-// reportAsking fills in from otherwise what a leaves out.
-func reportAsking(a, otherwise policy.Asking) AskingReport {
-	if len(a.By) == 0 {
-		a.By = otherwise.By
-	}
-	if a.Quorum == 0 {
-		a.Quorum = otherwise.Quorum
-	}
-	if a.Expires == 0 {
-		a.Expires = otherwise.Expires
-	}
-	if a.Escalate == nil {
-		a.Escalate = otherwise.Escalate
-	}
+func reportAsking(a policy.Asking) AskingReport {
 	out := AskingReport{By: a.By, Quorum: a.Quorum, Expires: agent.Duration(a.Expires)}
 	if a.Escalate != nil {
 		out.EscalateAfter, out.EscalateTo = agent.Duration(a.Escalate.After), a.Escalate.To

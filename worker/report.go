@@ -90,17 +90,17 @@ func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "configuration  %s, serial %d, digest %s\n", orDash(r.File), r.Serial, r.Digest)
 	fmt.Fprintf(&b, "store          %s%s\n", r.Store.URL, r.Store.text())
-	r.table(&b, "models", func(t io.Writer) {
+	table(&b, "models", func(t io.Writer) {
 		for _, m := range r.Models {
 			fmt.Fprintf(t, "  %s\t%s\t%s\tkey %s\n", m.Name, m.Model, m.BaseURL, orDash(m.Key))
 		}
 	})
-	r.table(&b, "tools", func(t io.Writer) {
+	table(&b, "tools", func(t io.Writer) {
 		for _, m := range r.Tools {
 			fmt.Fprintf(t, "  %s\t%s\t%s\t%s\t%s\n", m.Name, m.Source, m.effect(), orDash(m.Version), m.remark())
 		}
 	})
-	r.table(&b, "agents", func(t io.Writer) {
+	table(&b, "agents", func(t io.Writer) {
 		for _, a := range r.Agents {
 			fmt.Fprintf(t, "  %s\tmodel %s\ttools %s\n", a.Name, a.Model, orDash(strings.Join(a.Tools, ", ")))
 		}
@@ -108,22 +108,27 @@ func (r *Report) WriteText(w io.Writer) error {
 	if r.Policy != nil {
 		r.Policy.write(&b)
 	}
-	for _, h := range r.Hints {
-		fmt.Fprintf(&b, "hint: %s\n", h)
-	}
-	for _, p := range r.Problems {
-		fmt.Fprintf(&b, "problem: %s\n", p)
-	}
-	if r.OK() {
-		b.WriteString("ok: a worker can start with this configuration\n")
-	} else {
-		fmt.Fprintf(&b, "not ok: %d to mend\n", len(r.Problems))
-	}
+	conclude(&b, r.Hints, r.Problems, "a worker can start with this configuration")
 	_, err := io.WriteString(w, b.String())
 	return err
 }
 
-func (r *Report) table(b *strings.Builder, title string, rows func(io.Writer)) {
+// conclude ends a check: what should be known, what is wrong, or that nothing is.
+func conclude(b *strings.Builder, hints []string, problems []Problem, ok string) {
+	for _, h := range hints {
+		fmt.Fprintf(b, "hint: %s\n", h)
+	}
+	for _, p := range problems {
+		fmt.Fprintf(b, "problem: %s\n", p)
+	}
+	if len(problems) > 0 {
+		fmt.Fprintf(b, "not ok: %d to mend\n", len(problems))
+		return
+	}
+	fmt.Fprintf(b, "ok: %s\n", ok)
+}
+
+func table(b *strings.Builder, title string, rows func(io.Writer)) {
 	fmt.Fprintf(b, "%s\n", title)
 	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
 	rows(t)

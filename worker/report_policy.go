@@ -4,7 +4,6 @@ import (
 	"fmt"
 	"io"
 	"strings"
-	"text/tabwriter"
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -118,13 +117,9 @@ func (p *PolicyReport) write(b *strings.Builder) {
 }
 
 func section(b *strings.Builder, title string, rows int, write func(io.Writer)) {
-	if rows == 0 {
-		return
+	if rows > 0 {
+		table(b, title, write)
 	}
-	fmt.Fprintf(b, "%s\n", title)
-	t := tabwriter.NewWriter(b, 0, 4, 2, ' ', 0)
-	write(t)
-	_ = t.Flush() // a strings.Builder takes everything
 }
 
 func (r RuleReport) text() string {

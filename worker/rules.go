@@ -109,8 +109,8 @@ func (c *Config) checkWorker(d *decoder) {
 			d.fail("worker/health", "%q is no address; write \"127.0.0.1:8080\", or leave it out to serve none", clip(w.Health))
 		}
 	}
-	d.atLeast("worker/tool_heartbeat", w.ToolHeartbeat, time.Second)
-	d.atLeast("worker/sticky_timeout", w.StickyTimeout, time.Second)
+	d.aSecond("worker/tool_heartbeat", w.ToolHeartbeat)
+	d.aSecond("worker/sticky_timeout", w.StickyTimeout)
 	if c.Limits.Result < 256 || c.Limits.Result > 1<<20 {
 		d.fail("limits/result", "limits.result is what a model sees of one result; want 256B to 1MiB")
 	}
@@ -121,9 +121,10 @@ func validPort(s string) bool {
 	return err == nil && strconv.FormatUint(n, 10) == s
 }
 
-func (d *decoder) atLeast(path string, t, least time.Duration) {
-	if t < least {
-		d.fail(path, "%s is %s; want at least %s", value{path: path}.shown(), t, least)
+// aSecond refuses a time that is shorter.
+func (d *decoder) aSecond(path string, t time.Duration) {
+	if t < time.Second {
+		d.fail(path, "%s is %s; want at least %s", value{path: path}.shown(), t, time.Second)
 	}
 }
 
@@ -138,9 +139,9 @@ func (c *Config) checkModel(d *decoder, path, name string, m Model) {
 	if _, given := d.at[path+"/key"]; m.BaseURL == defaultBaseURL && !given {
 		d.fail(path+"/key", "model %q has no key for %s; add key: env:OPENAI_API_KEY, or base_url: for another server", name, defaultBaseURL)
 	}
-	d.atLeast(path+"/timeouts/attempt", m.Timeout.Attempt, time.Second)
-	d.atLeast(path+"/timeouts/idle", m.Timeout.Idle, time.Second)
-	d.atLeast(path+"/timeouts/heartbeat", m.Timeout.Heartbeat, time.Second)
+	d.aSecond(path+"/timeouts/attempt", m.Timeout.Attempt)
+	d.aSecond(path+"/timeouts/idle", m.Timeout.Idle)
+	d.aSecond(path+"/timeouts/heartbeat", m.Timeout.Heartbeat)
 	if m.Timeout.Call < m.Timeout.Attempt {
 		d.fail(path+"/timeouts/call", "timeouts.call (%s) bounds all attempts together and is below timeouts.attempt (%s); raise it", m.Timeout.Call, m.Timeout.Attempt)
 	}
@@ -256,7 +257,7 @@ func (d *decoder) checkMCP(path string, t Tool) {
 		}
 	}
 	d.checkHeaders(path+"/mcp/headers", m.Headers)
-	d.atLeast(path+"/list_timeout", t.ListTimeout, time.Second)
+	d.aSecond(path+"/list_timeout", t.ListTimeout)
 	if server := path[strings.LastIndexByte(path, '/')+1:]; len(server) > maxServerName {
 		d.fail(path, "the name of an MCP server begins the names of its tools; shorten %q to %d characters", clip(server), maxServerName)
 	}

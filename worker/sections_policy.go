@@ -119,7 +119,7 @@ func (d *decoder) fromSecondInto(to *time.Duration) func(value) {
 		before := len(d.problems)
 		d.durationInto(to)(v)
 		if _, null := v.node.(*ast.NullNode); !null && len(d.problems) == before {
-			d.atLeast(v.path, *to, time.Second)
+			d.aSecond(v.path, *to)
 		}
 	}
 }
