@@ -191,5 +191,5 @@ func (q *question) said(res Result) string {
 	if res.textual() {
 		text = strings.TrimSpace(printable(q.asked.server.link.mask.String(string(res.Data))))
 	}
-	return fmt.Sprintf("%q answered: %s", q.asked.remote, cutText(text, maxErrorBody))
+	return fmt.Sprintf("%q answered: %s", q.asked.remote, clip(text, maxErrorBody))
 }

@@ -184,7 +184,7 @@ func (t *mcpTool) refused(err error) error {
 	if errors.As(err, &rpc) {
 		text = fmt.Sprintf("%s (error %d)", rpc.Message, rpc.Code)
 	}
-	return Failed(errors.New(cutText(printable(t.server.link.mask.String(text)), maxErrorText)))
+	return Failed(errors.New(clip(printable(t.server.link.mask.String(text)), maxErrorText)))
 }
 
 // tooLarge is what becomes of a call whose answer cannot be kept. Nothing is lost by saying of a read that

@@ -55,7 +55,7 @@ func readResult(raw json.RawMessage, limit int64) (Result, error) {
 		if res.Type != "" && res.Type != jsonType || text == "" {
 			text = noReason
 		}
-		return Result{}, errors.New(cutText(text, maxErrorText))
+		return Result{}, errors.New(clip(text, maxErrorText))
 	}
 	if int64(len(res.Data)) > limit {
 		return Result{}, errAnswerTooLarge
@@ -188,15 +188,4 @@ func blockType(s string) string {
 		return octets
 	}
 	return t
-}
-
-// cutText returns the first bytes of s, at most n, without half a character.
-func cutText(s string, n int) string {
-	if len(s) <= n {
-		return s
-	}
-	for n > 0 && !utf8.RuneStart(s[n]) {
-		n--
-	}
-	return s[:n] + " ..."
 }

@@ -51,7 +51,7 @@ func TestErrorResultsAreTextForTheModel(t *testing.T) {
 		`{"isError":true,"structuredContent":{"code":7}}`:                                          `{"code":7}`,
 		`{"isError":true,"content":[{"type":"image","data":"AAEC"}]}`:                              noReason,
 		`{"resultType":"input_required","inputRequests":{"a":{}}}`:                                 "the tool wants input from a person in the middle of the call, which is not supported",
-		`{"isError":true,"content":[{"type":"text","text":"` + strings.Repeat("ä", 1<<15) + `"}]}`: strings.Repeat("ä", maxErrorText/2) + " ...",
+		`{"isError":true,"content":[{"type":"text","text":"` + strings.Repeat("ä", 1<<15) + `"}]}`: strings.Repeat("ä", (maxErrorText-3)/2) + "...",
 	} {
 		if _, err := readResult(json.RawMessage(in), 1<<20); err == nil || err.Error() != want {
 			t.Errorf("%.80s: got %.80v", in, err)

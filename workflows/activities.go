@@ -49,11 +49,7 @@ func local(ctx workflow.Context, name, summary string, in, out any) error {
 
 // ordinary runs an activity on any worker of the task queue, for as long as it takes.
 func ordinary(ctx workflow.Context, name, summary string, timeout time.Duration, in, out any) error {
-	policy := retry
-	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: timeout, HeartbeatTimeout: defaultHeartbeat, RetryPolicy: &policy,
-		WaitForCancellation: true, Summary: summary,
-	}), name, in).Get(ctx, out)
+	return attempted(ctx, name, summary, timeout, 0, in, out)
 }
 
 // maxAsks bounds how often a destination is asked for a word that may come by itself.
@@ -61,10 +57,15 @@ const maxAsks = 5
 
 // bounded is ordinary, but given up after a few attempts.
 func bounded(ctx workflow.Context, name, summary string, in, out any) error {
+	return attempted(ctx, name, summary, attemptGrace, maxAsks, in, out)
+}
+
+// attempted runs an activity with so many attempts of that length; 0 is no bound.
+func attempted(ctx workflow.Context, name, summary string, timeout time.Duration, tries int32, in, out any) error {
 	policy := retry
-	policy.MaximumAttempts = maxAsks
+	policy.MaximumAttempts = tries
 	return workflow.ExecuteActivity(workflow.WithActivityOptions(ctx, workflow.ActivityOptions{
-		StartToCloseTimeout: attemptGrace, HeartbeatTimeout: defaultHeartbeat, RetryPolicy: &policy,
+		StartToCloseTimeout: timeout, HeartbeatTimeout: defaultHeartbeat, RetryPolicy: &policy,
 		WaitForCancellation: true, Summary: summary,
 	}), name, in).Get(ctx, out)
 }

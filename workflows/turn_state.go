@@ -185,9 +185,9 @@ func (t *turn) effectsView() agent.EffectsView {
 func (t *turn) view() agent.TurnView {
 	return agent.TurnView{
 		Session: t.in.Session, Turn: t.in.Turn, Agent: t.in.Agent, Status: t.status, Step: t.st.Step,
-		Waiting: t.waitsFor(), Approvals: t.st.Requests.Pending(), Spent: t.spent(), Head: t.st.Head, Usage: t.st.Usage, Reason: t.st.Reason, Ledger: t.st.Ledger.All(),
-		Folded:  t.st.Ledger.Folded(),
-		Entries: t.st.Entries, Steering: t.st.Steering, Definition: t.st.Open.Definition,
-		Store: t.st.Store, Serial: t.st.Serial, Deadline: t.st.Deadline,
+		Waiting: t.waitsFor(), Deadline: t.st.Deadline, Approvals: t.st.Requests.Pending(), Reason: t.st.Reason,
+		Head: t.st.Head, Entries: t.st.Entries, Steering: t.st.Steering, Usage: t.st.Usage, Spent: t.spent(),
+		Ledger: t.st.Ledger.All(), Folded: t.st.Ledger.Folded(),
+		Definition: t.st.Open.Definition, Store: t.st.Store, Serial: t.st.Serial,
 	}
 }
