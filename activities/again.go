@@ -60,7 +60,7 @@ func (r *toolRun) resend(standing store.Dispatch, began time.Time) (agent.ToolRe
 	if !r.repeatable(standing) {
 		return r.unsent(standing, errors.New("the key's window is over"))
 	}
-	out, err := r.send()
+	out, err := r.send(began)
 	return r.conclude(standing, out, err)
 }
 

@@ -52,8 +52,27 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 func (r *toolRun) sending(place int) store.Dispatch {
 	d := claimOf(r.placeKey(place), r.attempt, r.spec.Class, r.in.Action)
 	d.At = r.clock()
-	d.Verdict, d.SendBy, d.Revoked = r.verdict, d.At.Add(r.span()), false
+	d.Verdict, d.SendBy, d.Revoked = r.verdict, r.latest().Add(r.span()+r.unheld()), false
 	return d
+}
+
+// latest is the latest time that it may be: an attempt that came to this worker long after the server had started it,
+// because the machine stood still, knows that from its own wall clock only.
+func (r *toolRun) latest() time.Time {
+	at := r.clock()
+	if wall := now(); wall.After(at) {
+		return wall
+	}
+	return at
+}
+
+// unheld is how long after its last look at the clock an attempt may still send: a tool that is not gated may until
+// its timeout.
+func (r *toolRun) unheld() time.Duration {
+	if tool.Gated(r.tool) {
+		return 0
+	}
+	return r.spec.Timeout
 }
 
 // whole adds what whoever has nothing left of the turn but this record needs.
@@ -80,7 +99,7 @@ func (r *toolRun) first(d store.Dispatch, began time.Time) (agent.ToolResult, er
 		if err := r.held(began); err != nil {
 			return r.unsent(d, err)
 		}
-		out, err := r.send()
+		out, err := r.send(began)
 		if err == nil || tool.Meaning(err) != tool.OutcomeNotSent {
 			return r.conclude(d, out, err)
 		}
@@ -108,6 +127,9 @@ func (r *toolRun) held(began time.Time) error {
 // span is how long after its dispatch record the attempt may still send.
 func (r *toolRun) span() time.Duration { return min(r.spec.Timeout, maxSendBy) }
 
+// reach is how long after its dispatch record any attempt may still send, whatever the record says.
+func (r *toolRun) reach() time.Duration { return maxSendBy + r.unheld() }
+
 // late says whether the time to send is over since a moment, by the monotonic clock or by the wall clock: a
 // frozen machine may hold either of them still.
 func late(span time.Duration, monotonic, wall time.Time) bool {
@@ -115,11 +137,12 @@ func late(span time.Duration, monotonic, wall time.Time) bool {
 }
 
 // send runs the tool with a context that a cancellation does not end: what has left cannot be called back,
-// so its outcome is waited for, at most for the tool's timeout.
-func (r *toolRun) send() (tool.Result, error) {
+// so its outcome is waited for, at most for the tool's timeout. What has not left when the time to send is over stays.
+func (r *toolRun) send(began time.Time) (tool.Result, error) {
 	r.phase("running")
 	answer := r.heed()
-	out, err := r.do(context.WithoutCancel(r.ctx))
+	gate := func() error { return r.held(began) }
+	out, err := r.do(tool.WithGate(context.WithoutCancel(r.ctx), gate))
 	r.stopped = answer()
 	return out, err
 }

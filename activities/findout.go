@@ -48,7 +48,7 @@ func (r *toolRun) damaged(standing store.Dispatch) (agent.ToolResult, error) {
 	if !r.askable() {
 		return r.uncertain(standing, why), nil
 	}
-	standing.SendBy = r.clock().Add(maxSendBy)
+	standing.SendBy = r.clock().Add(r.reach())
 	return r.inquire(standing, why)
 }
 
@@ -72,7 +72,7 @@ func (r *toolRun) proven() (int, error) {
 // the action is called uncertain.
 func (r *toolRun) await(standing store.Dispatch, why string) (agent.ToolResult, error) {
 	const first, most = 100 * time.Millisecond, 2 * time.Second
-	until := standing.SendBy.Add(r.spec.Timeout + doGrace + keepGrace)
+	until := standing.SendBy.Add(r.spec.Timeout - r.unheld() + doGrace + keepGrace)
 	for wait := first; r.clock().Before(until); wait = min(2*wait, most) {
 		if err := r.rest(wait); err != nil {
 			return agent.ToolResult{}, err

@@ -72,14 +72,14 @@ func (r *toolRun) inquire(standing store.Dispatch, why string) (agent.ToolResult
 func (r *toolRun) places(standing store.Dispatch) (free int, sendBy time.Time, err error) {
 	sendBy = standing.SendBy
 	if sendBy.IsZero() {
-		sendBy = standing.At.Add(maxSendBy)
+		sendBy = standing.At.Add(r.reach())
 	}
 	for free = 1; free <= maxAgain; free++ {
 		d, err := r.space.Dispatch(r.ctx, r.placeKey(free))
 		switch {
 		case unreadable(err):
 			if r.unread.IsZero() {
-				r.unread = r.clock().Add(maxSendBy)
+				r.unread = r.clock().Add(r.reach())
 			}
 			d.SendBy = r.unread
 		case err != nil && definite(err), err == nil && d.Revoked:

@@ -203,7 +203,14 @@ func TestAnAttemptTakenForDeadDoesNotSpeakForTheOneThatFollowed(t *testing.T) {
 		time.AfterFunc(11*time.Second, func() { close(healed) }) // within its own timeout and grace
 		time.Sleep(time.Second)
 		second := make(chan agent.ToolResult)
-		go func() { second <- w.mustAttempt(2, in) }()
+		go func() { // by a clock that has jumped
+			p := &pulse{ctx: t.Context(), attempt: 2, started: time.Now().Add(15 * time.Second), began: time.Now(), beat: func(Progress) {}}
+			res, err := w.tool(p, in)
+			if err != nil {
+				t.Error(err)
+			}
+			second <- res
+		}()
 		wantState(t, <-zombie, agent.StateUncertain)
 		if w.recorded(in.Key()) {
 			t.Error("a zombie ended what another attempt was sending")
@@ -330,5 +337,56 @@ func TestAToolThatHasChangedIsNotAsked(t *testing.T) {
 			t.Error("another destination was asked")
 		}
 		wantState(t, worldOver(t, w.Store).asking(in), agent.StateUncertain)
+	})
+}
+
+// A Go function sends when it is ready to, which may be at the end of its time.
+func TestAbsenceProvesNothingWhileAFunctionMayStillSend(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := askable(t, agent.ClassReconcilable, time.Second, nil)
+		books := 0
+		first := true
+		f.do = func(_ context.Context, c tool.Call) (tool.Result, error) {
+			time.Sleep(9 * time.Second)
+			if first {
+				first = false
+				return tool.Result{}, tool.NotSent(errors.New("no connection"))
+			}
+			books++
+			return tool.Result{Data: []byte("paid")}, nil
+		}
+		f.finds = func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
+			if books > 0 {
+				return tool.Found, tool.Result{Data: []byte("paid")}, nil
+			}
+			return tool.Absent, tool.Result{}, nil
+		}
+		w := newWorld(t, "mem://", f)
+		in := w.asked("pay", `{}`)
+		taken := make(chan agent.ToolResult)
+		go func() { taken <- w.mustAttempt(1, in) }()
+		time.Sleep(time.Second)
+		wantState(t, w.mustAttempt(2, in), agent.StateCommitted)
+		wantState(t, <-taken, agent.StateCommitted)
+		if books != 1 {
+			t.Errorf("paid %d times", books)
+		}
+	})
+}
+
+// The server had started the attempt long before it came to a machine that had stood still.
+func TestAnAttemptThatComesLateToItsWorkerSaysUntilWhenItSends(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		f := askable(t, agent.ClassReconcilable, 0, fails(errors.New("status 502")), tool.Unknown)
+		w := newWorld(t, "mem://", f)
+		in := w.asked("pay", `{}`)
+		began := now()
+		p := &pulse{ctx: t.Context(), attempt: 1, started: began.Add(-time.Minute), began: time.Now(), beat: func(Progress) {}}
+		if _, err := w.tool(p, in); err != nil {
+			t.Fatal(err)
+		}
+		if d, _ := w.dispatched(in.Key()); d.SendBy.Before(began.Add(10 * time.Second)) {
+			t.Errorf("it sends until %s, and its record says %s", began.Add(10*time.Second), d.SendBy)
+		}
 	})
 }

@@ -45,17 +45,27 @@ func (t *httpTool) extras() extras { return t.more }
 func (t *httpTool) Do(ctx context.Context, c Call) (Result, error) {
 	ctx, cancel := context.WithTimeout(ctx, t.spec.Timeout)
 	defer cancel()
-	// Once there is a connection, nobody can tell what went over it.
+	// Once there is a connection, nobody can tell what went over it, unless it came too late.
 	var connected atomic.Bool
-	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{
-		GotConn: func(httptrace.GotConnInfo) { connected.Store(true) },
-	})
+	var late atomic.Pointer[error]
+	gate := gateOf(ctx)
+	ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+		if err := gate(); err != nil {
+			late.Store(&err)
+			bar(c.Conn)
+			return
+		}
+		connected.Store(true)
+	}})
 	req, err := t.request(ctx, c)
 	if err != nil {
 		return Result{}, Failed(err)
 	}
 	resp, err := t.client.Do(req)
 	if err != nil {
+		if why := late.Load(); why != nil {
+			err = *why
+		}
 		return Result{}, t.noAnswer(ctx, err, connected.Load())
 	}
 	defer resp.Body.Close()

@@ -13,6 +13,7 @@ import (
 // what the answer's exact bytes are (it decodes numbers to float64).
 type flight struct {
 	cancel context.CancelCauseFunc
+	gate   func() error
 	state  atomic.Int32
 	resume atomic.Int32 // attempts to take up a broken answer stream
 	asked  atomic.Int32 // requests of the server, before it answered
@@ -35,8 +36,9 @@ type flightKey struct{}
 
 // newFlight returns a context for one request. The caller ends it with the CancelFunc.
 func newFlight(ctx context.Context) (context.Context, *flight, context.CancelFunc) {
+	gate := gateOf(ctx)
 	ctx, cancel := context.WithCancelCause(ctx)
-	f := &flight{cancel: cancel}
+	f := &flight{cancel: cancel, gate: gate}
 	return context.WithValue(ctx, flightKey{}, f), f, func() { cancel(nil) }
 }
 
@@ -45,9 +47,15 @@ func flightOf(ctx context.Context) *flight {
 	return f
 }
 
-// begin is called before the first byte leaves. False means that nobody waits any more and the request
-// must not be sent.
+// begin is called before the first byte leaves. False means that nobody waits any more, or that it is too late, and the
+// request must not be sent.
 func (f *flight) begin() bool {
+	if f.state.Load() == flightWaiting {
+		if err := f.gate(); err != nil && f.abandon() {
+			f.fail(err)
+			return false
+		}
+	}
 	return f.state.CompareAndSwap(flightWaiting, flightSent) || f.state.Load() == flightSent
 }
 

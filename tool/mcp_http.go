@@ -84,7 +84,11 @@ func (t *mcpHTTP) RoundTrip(r *http.Request) (*http.Response, error) {
 	f := flightOf(r.Context())
 	ctx := r.Context()
 	if f != nil {
-		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { f.begin() }})
+		ctx = httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(c httptrace.GotConnInfo) {
+			if !f.begin() {
+				bar(c.Conn)
+			}
+		}})
 	}
 	r = r.Clone(ctx)
 	if r.URL.Host == t.host {
