@@ -53,11 +53,11 @@ func (r *toolRun) repeated() (*agent.ToolResult, error) {
 }
 
 // earlier looks at an identical action that was asked for before: what stands in the way, nil if nothing does, and
-// whether it committed, which is policy's to judge. One that was claimed and never sent is withheld for good.
+// whether it committed, which is policy's to judge. One whose end is contradicted may have. One that was claimed and never sent is withheld for good.
 func (r *toolRun) earlier(key string) (refusal *agent.ToolResult, committed bool, err error) {
 	unsent := withdrawn(r.result(agent.StateCancelled))
 	res, err := r.withhold(r.ctx, r.snap, r.in.Scope, claimOf(key, r.attempt, r.spec.Class, ""), unsent)
-	known := res.State == agent.StateCommitted
+	known := res.State == agent.StateCommitted || res.Conflict != ""
 	switch {
 	case err != nil || !known && res.State != agent.StateUncertain:
 		return nil, false, err

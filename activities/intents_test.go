@@ -220,3 +220,38 @@ func TestAnIntentHasAnEnd(t *testing.T) {
 		wantState(t, w.mustAttempt(1, in), agent.StateDenied)
 	})
 }
+
+// contradict puts beside an action's record what a given-up attempt saw that contradicts it.
+func (w *world) contradict(key string, s agent.State) {
+	w.t.Helper()
+	saw := agent.ToolResult{State: s, Attempt: 2}
+	if _, _, err := w.space().CreateResult(w.t.Context(), store.Result{Key: lateKey(key), Tool: &saw}); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// A person said that it had failed, and then an attempt came back that had done it.
+func TestAnIdenticalActionIsARepeatOfOneWhoseFailureIsContradicted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for repeat, want := range map[policy.Repeat]agent.State{
+			policy.RepeatAllow: agent.StateCommitted, policy.RepeatDeny: agent.StateDenied, policy.RepeatAsk: agent.StateVoid,
+		} {
+			f := newFake(t, spec(agent.ClassOnce), nil)
+			w := newWorld(t, "mem://", f)
+			w.snap.Policy = repeating(t, repeat)
+			earlier := w.at(w.asked("pay", `{}`), 1)
+			leaveBehind(t, w, earlier, "a failure")
+			w.contradict(earlier.Key(), agent.StateCommitted)
+			in := w.asked("pay", `{}`)
+			wanted, _ := intent(f.spec, in.Args)
+			if first := firstCommitted(t.Context(), w.space(), wanted, in.Key()); first != earlier.Key() {
+				t.Errorf("%s: who is asked is told of %q", repeat, first)
+			}
+			res := w.mustAttempt(1, in)
+			wantState(t, res, want)
+			if want == agent.StateVoid && res.Terms.First != earlier.Key() {
+				t.Errorf("void with %+v", res.Terms)
+			}
+		}
+	})
+}

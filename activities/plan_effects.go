@@ -168,8 +168,17 @@ func (p *planner) undone(ctx context.Context, t *task, keys []string) error {
 			return p.snap.storeTrouble(ctx, "reading the outcome of "+undo, err)
 		case err != nil || rec.Tool == nil:
 			t.before = fmt.Sprintf("an earlier compensation may have happened and its outcome is not known: settle %s first", undo)
+			continue
 		case rec.Tool.State == agent.StateCommitted:
 			t.effect.State = agent.StateCompensated
+			continue
+		}
+		late, err := contradicted(ctx, p.space, undo, *rec.Tool)
+		switch {
+		case err != nil:
+			return p.snap.storeTrouble(ctx, "reading the late outcome of "+undo, err)
+		case late != "":
+			t.before = fmt.Sprintf("an earlier compensation may have happened: of %s, %s", undo, late)
 		}
 	}
 	return nil

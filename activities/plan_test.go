@@ -287,11 +287,13 @@ func TestACompensationIsNotRunTwiceWhoeverLostItsRecord(t *testing.T) {
 		want   string // trouble
 		undone int
 		gone   bool // from the plan
+		late   agent.State
 	}{
 		{name: "committed", result: &agent.ToolResult{State: agent.StateCommitted}, gone: true},
 		{name: "failed", result: &agent.ToolResult{State: agent.StateFailed}, undone: 1},
 		{name: "never sent", revoke: true, undone: 1},
 		{name: "nobody knows", want: "settle", undone: 1},
+		{name: "failed, and then it was done", result: &agent.ToolResult{State: agent.StateFailed}, late: agent.StateCommitted, want: "saw committed", undone: 1},
 	} {
 		p := newTill(t, "mem://", agent.UnwindKeep)
 		e := p.does("pay", `{"amount":1}`)
@@ -304,6 +306,9 @@ func TestACompensationIsNotRunTwiceWhoeverLostItsRecord(t *testing.T) {
 			if _, _, err := p.space().CreateResult(t.Context(), store.Result{Key: undo, Tool: c.result}); err != nil {
 				t.Fatal(err)
 			}
+		}
+		if c.late != "" {
+			p.contradict(undo, c.late)
 		}
 		res := p.plans(p.orders("boss"))
 		if c.gone {

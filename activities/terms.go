@@ -71,8 +71,8 @@ func (s *Snapshot) observe(ctx context.Context, t tool.Tool, c tool.Call, most t
 	return seen
 }
 
-// firstCommitted returns the key of the first effect of an intent that committed in the session, "" if there is
-// none, so that whoever is asked for the same again is told. What cannot be read is no reason not to ask:
+// firstCommitted returns the key of the first effect of an intent that committed in the session, or whose end is
+// contradicted, "" if there is none, so that whoever is asked for the same again is told. What cannot be read is no reason not to ask:
 // admission looks again.
 func firstCommitted(ctx context.Context, space *store.Space, intent, own string) string {
 	for n := 1; ; n++ {
@@ -83,7 +83,11 @@ func firstCommitted(ctx context.Context, space *store.Space, intent, own string)
 		if err != nil || claim.Key == own {
 			continue
 		}
-		if rec, err := space.Result(ctx, claim.Key); err == nil && rec.Tool != nil && rec.Tool.State == agent.StateCommitted {
+		rec, err := space.Result(ctx, claim.Key)
+		if err != nil || rec.Tool == nil {
+			continue
+		}
+		if late, _ := contradicted(ctx, space, claim.Key, *rec.Tool); late != "" || rec.Tool.State == agent.StateCommitted {
 			return claim.Key
 		}
 	}
