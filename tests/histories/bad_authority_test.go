@@ -122,7 +122,7 @@ var badAuthority = []falsified{
 	},
 	{
 		"another input before the reset", "turn-reset-approved",
-		func(d *draft) { d.reword(d.activity("tool", 1).GetInput(), "42", "43") }, false,
+		func(d *draft) { d.reword(d.activity("tool", 1).GetInput(), `\"42\"`, `\"43\"`) }, false,
 		[]string{"activity tool: input.args", "42", "43"},
 	},
 }
