@@ -67,13 +67,8 @@ func (p *Policy) decide(r *Request, explain bool) (v agent.Verdict, terms *agent
 		p.operatorSays(f, explain),
 		rulesSay("agent rules", own.rules, f, explain),
 	}
-	var strictest said // an allow is always the operator's: the layers before it never say one
-	for _, s := range layers {
-		if rank(s.decision) > rank(strictest.decision) {
-			strictest = s
-		}
-	}
-	v.Decision, v.Rule, why = strictest.decision, strictest.rule, strictest.layer+": "+strictest.why
+	s := strictest(layers...) // an allow is always the operator's: the layers before it never say one
+	v.Decision, v.Rule, why = s.decision, s.rule, s.layer+": "+s.why
 	if v.Decision == agent.DecisionAsk {
 		var nobody, because string
 		if terms, nobody, because = p.terms(r, layers); terms == nil {
@@ -81,6 +76,16 @@ func (p *Policy) decide(r *Request, explain bool) (v agent.Verdict, terms *agent
 		}
 	}
 	return v, terms, layers, why
+}
+
+// strictest returns the strictest of what layers say, the first on a tie.
+func strictest(layers ...said) (out said) {
+	for _, s := range layers {
+		if rank(s.decision) > rank(out.decision) {
+			out = s
+		}
+	}
+	return out
 }
 
 // rank orders decisions by strictness; nothing said is the least.
@@ -142,11 +147,17 @@ func (p *Policy) operatorSays(f *facts, explain bool) said {
 	if s.decision != "" {
 		return s
 	}
-	s.rule, s.decision, s.why = RuleNoRule, agent.DecisionAsk, "no rule matches: effects ask"
-	if class(f.r) == agent.ClassRead {
-		s.decision, s.why = agent.DecisionAllow, "no rule matches: reads are allowed"
+	none := noRule(class(f.r))
+	none.layer, none.rules = s.layer, s.rules
+	return none
+}
+
+// noRule is what the operator's layer says where none of its rules matches.
+func noRule(c agent.Class) said {
+	if c == agent.ClassRead {
+		return said{rule: RuleNoRule, decision: agent.DecisionAllow, why: "no rule matches: reads are allowed"}
 	}
-	return s
+	return said{rule: RuleNoRule, decision: agent.DecisionAsk, why: "no rule matches: effects ask"}
 }
 
 // rulesSay returns what the first rule that matches says. A condition that fails counts as matched, and an allow

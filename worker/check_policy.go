@@ -76,11 +76,17 @@ func (c *Config) policyReport(set *tool.Set, agents map[string]agent.Definition)
 	for _, name := range sortedKeys(p.Approvers) {
 		r.Approvers = append(r.Approvers, reportApprover(name, p.Approvers[name], time.Now()))
 	}
-	o := newOutlook(p)
+	o, err := c.source.policy.Outlook()
+	if err != nil {
+		return r // the language of conditions is not there, so neither is a policy
+	}
 	for _, name := range sortedKeys(agents) {
 		for _, ref := range agents[name].Tools {
 			if t, ok := set.Lookup(ref.Name); ok {
-				r.Verdicts = append(r.Verdicts, VerdictReport{Agent: name, Tool: ref.Name, Can: o.of(name, t.Spec())})
+				spec := t.Spec()
+				r.Verdicts = append(r.Verdicts, VerdictReport{Agent: name, Tool: ref.Name, Can: o.Of(policy.Request{
+					Agent: agents[name], Tool: spec.Name, Class: spec.Class, Risk: spec.Risk,
+				})})
 			}
 		}
 	}

@@ -86,7 +86,7 @@ policy: {rules: [{name: small, when: args.n < 5, then: allow}]}
 		t.Fatal(err)
 	}
 	r := c.CheckPolicy()
-	want := []VerdictReport{{Agent: "a", Tool: "pay", Can: []PossibleVerdict{{agent.DecisionAllow, "small"}, {agent.DecisionAsk, "no-rule"}}}}
+	want := []VerdictReport{{Agent: "a", Tool: "pay", Can: []policy.Possible{{Decision: agent.DecisionAllow, Rule: "small"}, {Decision: agent.DecisionAsk, Rule: "no-rule"}}}}
 	if diff := cmp.Diff(want, r.Policy.Verdicts); diff != "" || !r.OK() {
 		t.Error(diff, r.Problems)
 	}

@@ -74,7 +74,7 @@ type KeyReport struct {
 type VerdictReport struct {
 	Agent string            `json:"agent"`
 	Tool  string            `json:"tool"`
-	Can   []PossibleVerdict `json:"can"`
+	Can   []policy.Possible `json:"can"`
 }
 
 func (v VerdictReport) may(d agent.Decision) bool {
