@@ -47,6 +47,16 @@ func atOnce(env *testsuite.TestWorkflowEnvironment, at time.Duration, do func())
 	}, at)
 }
 
+// sealed is a state as a run of the latest schema hands it on.
+func sealed(t *testing.T, state map[string]any) *agent.Checkpoint {
+	t.Helper()
+	c, err := versioning.Seal(2, state)
+	if err != nil {
+		t.Fatal(err)
+	}
+	return c
+}
+
 type canceller interface {
 	CancelWorkflow()
 	SignalWorkflow(name string, arg any)
@@ -65,12 +75,10 @@ func TestAnEffectThatWaitedForBudgetEndsWithItsTurn(t *testing.T) {
 	var st map[string]any
 	err := json.Unmarshal([]byte(in.Checkpoint.State), &st)
 	st["cancelledBy"] = "cancelled" // by a signal that was drained
-	if err == nil {
-		in.Checkpoint, err = versioning.Seal(in.Checkpoint.Schema, st)
-	}
 	if err != nil {
 		t.Fatal(err)
 	}
+	in.Checkpoint = sealed(t, st)
 	next := newCourt(t, c)
 	next.ExecuteWorkflow(agent.WorkflowTurn, in)
 	wellEnded(t, next, c)

@@ -83,8 +83,11 @@ func (s *session) settled(e agent.Effect, x agent.Settlement, res agent.SettleRe
 		s.take([]agent.Effect{*res.Effect})
 		return
 	}
-	var l effect.Ledger
+	var l effect.Ledger // of what the word is about only: a session may hold more than a ledger takes
 	for _, have := range s.st.Unresolved {
+		if have.Key != e.Key && have.Key != e.Undoes {
+			continue
+		}
 		if err := l.Add(have); err != nil {
 			s.refuseSettlement(x, err.Error())
 			return

@@ -2,6 +2,7 @@ package workflows
 
 import (
 	"fmt"
+	"slices"
 
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
@@ -82,9 +83,15 @@ func (s *session) undoContext(ctx workflow.Context, c agent.Compensate) workflow
 // take enters effects as a turn left them: what somebody has to look at is listed until that has been done.
 func (s *session) take(effects []agent.Effect) {
 	for _, e := range effects {
-		s.drop(e.Key)
-		if effect.Unresolved(e) {
+		i := slices.IndexFunc(s.st.Unresolved, func(have agent.Effect) bool { return have.Key == e.Key })
+		switch {
+		case !effect.Unresolved(e):
+			s.drop(e.Key)
+		case i < 0:
 			s.st.Unresolved = append(s.st.Unresolved, e)
+		default:
+			s.st.Unresolved = slices.Clone(s.st.Unresolved)
+			s.st.Unresolved[i] = e
 		}
 	}
 }
