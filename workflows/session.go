@@ -37,6 +37,7 @@ type session struct {
 	root   workflow.Context
 
 	settlements inbox[agent.Settlement]
+	looks       looks
 	late        []letter[agent.Settlement] // about the turn that runs: see keepLate
 
 	turns   int    // in this run

@@ -31,7 +31,7 @@ func (s *session) checkSettlement(payload []byte) (agent.Settlement, bool) {
 	if why != "" {
 		s.refuseSettlement(x, why)
 	}
-	return x, why == ""
+	return x, why == "" && s.looks.worth(s.st.Settlements, x)
 }
 
 // keepLate keeps a worker's word on an effect of the turn that runs until the session knows how that ended: the worker

@@ -41,6 +41,7 @@ type turn struct {
 
 	decisions   inbox[agent.ApprovalDecision]
 	settlements inbox[agent.Settlement]
+	looks       looks
 
 	steps   int // in this run
 	status  agent.Status

@@ -28,7 +28,29 @@ func (t *turn) checkSettlement(payload []byte) (agent.Settlement, bool) {
 	if why != "" {
 		t.refuseSettlement(s, why)
 	}
-	return s, why == ""
+	return s, why == "" && t.looks.worth(t.st.Settlements, s)
+}
+
+// maxLooks bounds how often in one run the records or a destination are asked because of a key alone: anybody can send
+// one, a late attempt sends one once, and each look costs an activity of which a run can carry some thousands.
+const maxLooks = 200
+
+// looks counts them.
+type looks int
+
+// worth says whether a settlement that may count is to be looked into. A key that waits already says all that
+// another would.
+func (n *looks) worth(waiting []letter[agent.Settlement], s agent.Settlement) bool {
+	if s.Outcome != "" {
+		return true
+	}
+	for _, l := range waiting {
+		if l.Body.Key == s.Key && l.Body.Outcome == "" {
+			return false
+		}
+	}
+	*n++
+	return *n <= maxLooks
 }
 
 // unsettleable says why nobody can settle an effect, "" if somebody can.
