@@ -1,8 +1,6 @@
 package activities
 
 import (
-	"errors"
-	"os"
 	"testing"
 	"time"
 
@@ -11,26 +9,13 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/internal/devserver"
 )
 
 // On a real server: the run takes two signals and a flood, continues as new, and the run after it has the decision
 // judged. The time is the signal's event's, in the run before.
 func TestARealServersHistorySaysWhenADecisionCame(t *testing.T) {
 	t.Parallel()
-	server, err := devserver.Start(t.Context(), devserver.Options{Headless: true})
-	if errors.Is(err, devserver.ErrNotFound) && os.Getenv("CI") == "" {
-		t.Skip("needs the Temporal server: ", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
-	c, err := client.Dial(client.Options{HostPort: server.Address(), Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := realClient(t)
 
 	w, _, r := asks(t, `{"amount":10}`)
 	w.Client = c

@@ -19,7 +19,6 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/internal/devserver"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/transcript"
 )
@@ -44,19 +43,7 @@ type script func(ctx workflow.Context, in agent.TurnInput) (agent.TurnResult, er
 
 func newStand(t *testing.T, scripts map[string]script, model agent.ModelResult, result agent.ToolResult) *stand {
 	t.Helper()
-	server, err := devserver.Start(t.Context(), devserver.Options{Headless: true})
-	if errors.Is(err, devserver.ErrNotFound) && os.Getenv("CI") == "" {
-		t.Skip("needs the Temporal server: ", err)
-	}
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(func() { _ = server.Stop() })
-	c, err := client.Dial(client.Options{HostPort: server.Address(), Logger: silent{}})
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(c.Close)
+	c := realClient(t)
 	s := &stand{client: c, queue: "turns"}
 	w := worker.New(c, s.queue, worker.Options{})
 	w.RegisterWorkflowWithOptions(func(ctx workflow.Context, in agent.TurnInput) (agent.TurnResult, error) {
