@@ -23,6 +23,7 @@ type letter[T any] struct {
 type inbox[T any] struct {
 	letters *[]letter[T] // in the run's state: carried by continue-as-new
 	busy    bool         // one is being worked on
+	leaving *bool        // the run is about to end: what is left is the next one's
 	// check says whether a payload is worth an activity; it refuses what is not.
 	check func(payload []byte) (T, bool)
 	work  func(ctx workflow.Context, l letter[T])
@@ -36,7 +37,7 @@ func (b *inbox[T]) open(ctx workflow.Context, name string) {
 	listen(ctx, name, func(ctx workflow.Context, raw converter.RawValue) { b.put(ctx, raw) })
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		for {
-			if workflow.Await(ctx, func() bool { return len(*b.letters) > 0 }) != nil {
+			if workflow.Await(ctx, func() bool { return len(*b.letters) > 0 && !*b.leaving }) != nil {
 				return
 			}
 			b.busy = true

@@ -45,6 +45,7 @@ type session struct {
 	started int    // the last turn that is known to be there
 	undoing string // the workflow id of the late compensation that runs, or ""
 	refused string // why a close was not carried out
+	leaving bool   // the run is about to continue as new or to end
 }
 
 func (s *session) setup(ctx workflow.Context) error {
@@ -77,7 +78,7 @@ func (s *session) listen(ctx workflow.Context) {
 	if s.change < authority {
 		return
 	}
-	s.settlements = inbox[agent.Settlement]{letters: &s.st.Settlements, check: s.checkSettlement, work: s.settle}
+	s.settlements = inbox[agent.Settlement]{letters: &s.st.Settlements, leaving: &s.leaving, check: s.checkSettlement, work: s.settle}
 	s.settlements.open(ctx, agent.SignalSettle)
 	listen(ctx, agent.SignalCompensate, func(_ workflow.Context, raw converter.RawValue) { s.onCompensate(raw) })
 }
@@ -268,6 +269,7 @@ func (s *session) finish(end error) (agent.SessionResult, error) {
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && settled() }); err != nil {
 		return agent.SessionResult{}, err
 	}
+	s.leaving = true
 	s.publish()
 	if err := s.opts.guard(ctx); err != nil {
 		return agent.SessionResult{}, err

@@ -90,6 +90,7 @@ func (s *session) continueAsNew() error {
 	if err := workflow.Await(ctx, func() bool { return workflow.AllHandlersFinished(ctx) && !s.settlements.busy }); err != nil {
 		return err
 	}
+	s.leaving = true
 	if err := s.opts.guard(s.root); err != nil {
 		return err
 	}

@@ -87,8 +87,8 @@ func (t *turn) setup(ctx workflow.Context) error {
 
 // openInboxes takes decisions and settlements, and goes on with what the run before had taken.
 func (t *turn) openInboxes() {
-	t.decisions = inbox[agent.ApprovalDecision]{letters: &t.st.Decisions, check: t.checkDecision, work: t.judge}
-	t.settlements = inbox[agent.Settlement]{letters: &t.st.Settlements, check: t.checkSettlement, work: t.settle}
+	t.decisions = inbox[agent.ApprovalDecision]{letters: &t.st.Decisions, leaving: &t.leaving, check: t.checkDecision, work: t.judge}
+	t.settlements = inbox[agent.Settlement]{letters: &t.st.Settlements, leaving: &t.leaving, check: t.checkSettlement, work: t.settle}
 	t.decisions.open(t.root, agent.SignalApproval)
 	t.settlements.open(t.root, agent.SignalSettle)
 	for _, a := range t.st.Requests.Pending() {

@@ -182,11 +182,10 @@ func (t *turn) uneditable(ctx workflow.Context, j job, a agent.Approval, next jo
 		return fmt.Sprintf("the tool %s has changed since this was asked for: decline it, so that it is asked for again", a.Tool)
 	case a.Class == agent.ClassRead:
 		return ""
-	case t.attempted(j):
-		e, _ := t.st.Ledger.Get(a.Key)
-		if happened(t.reconcile(ctx, e, errors.New("it was approved before"))) {
-			return "by an earlier approval it was sent as it is, or may have been: decline it, and look at its effect"
-		}
+	}
+	e, _ := t.st.Ledger.Get(a.Key)
+	if happened(t.reconcile(ctx, e, errors.New("it was approved before"))) { // see unsent
+		return "by an earlier approval it was sent as it is, or may have been: decline it, and look at its effect"
 	}
 	if o := t.outcome(a.ID); o != agent.OutcomePending { // the turn was cancelled meanwhile
 		return "the request has ended: " + string(o)

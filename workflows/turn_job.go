@@ -72,14 +72,12 @@ func (t *turn) carryOut(ctx workflow.Context, j job) (agent.ToolResult, *end) {
 	}
 }
 
-// unsent is what becomes of an effect whose request was not approved. If an attempt was let go before, by the run that
-// a reset discarded or by an authority that was then void, it may have sent it or may be about to: then that is found
-// out, prevented, or stands in the ledger as a contradiction.
+// unsent is what becomes of an effect whose request was not approved. An attempt may have been let go before, by the
+// run that a reset discarded or by an authority that was then void; it may have sent it or may be about to. So that is
+// found out, prevented, or stands in the ledger as a contradiction. It is always asked, not only after a reset: a run
+// knows from its first event on that it was reset, and what it did before that point has to be what history says.
 func (t *turn) unsent(j job, a agent.Approval) agent.ToolResult {
 	res := unanswered(a)
-	if !t.attempted(j) {
-		return res
-	}
 	e, ok := t.st.Ledger.Get(a.Key)
 	if !ok { // folded
 		e = agent.Effect{
@@ -98,9 +96,6 @@ func (t *turn) unsent(j job, a agent.Approval) agent.ToolResult {
 	}
 	return before
 }
-
-// attempted says that an attempt may be under way that was let go by an authority which is gone.
-func (t *turn) attempted(j job) bool { return t.st.Reset || *j.voids > 0 }
 
 // happened says that an action has taken effect or may have.
 func happened(r agent.ToolResult) bool {

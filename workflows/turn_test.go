@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"strings"
 	"sync"
 	"testing"
@@ -93,14 +94,21 @@ func (w *world) close(_ context.Context, in agent.CloseInput) (agent.CloseResult
 	return agent.CloseResult{Closing: agent.DigestOf([]byte("closing")), Head: head, Store: "store-1"}, nil
 }
 
+// reconcile knows nothing of what was sent, unless the test says what became of it, and withdraws what was not sent.
 func (w *world) reconcile(_ context.Context, in agent.ReconcileInput) (agent.ReconcileResult, error) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
 	out := agent.ReconcileResult{}
-	for range in.Effects {
-		if w.became != nil {
+	for _, e := range in.Effects {
+		sent := func(in agent.ToolInput) bool { return in.Key() == e.Key }
+		switch {
+		case w.became != nil:
 			out.Results = append(out.Results, *w.became)
-			continue
+		case slices.ContainsFunc(w.sent, sent):
+			out.Results = append(out.Results, agent.ToolResult{State: agent.StateUncertain, Text: "nobody knows", Attempt: 1})
+		default:
+			out.Results = append(out.Results, agent.ToolResult{State: agent.StateCancelled, Text: "withdrawn"})
 		}
-		out.Results = append(out.Results, agent.ToolResult{State: agent.StateUncertain, Text: "nobody knows", Attempt: 1})
 	}
 	return out, nil
 }
