@@ -57,7 +57,7 @@ func (l *Ledger) Settle(key string, r agent.ToolResult, at time.Time, by string)
 // route returns the states to walk; none when the effect stays as it is.
 func route(e agent.Effect, r agent.ToolResult) ([]agent.State, error) {
 	sent := r.State == agent.StateCommitted || r.State == agent.StateFailed || r.State == agent.StateUncertain
-	unsent := r.State == agent.StateVoid || r.State == agent.StateCancelled || r.State == agent.StateDenied
+	unsent := Unsent(r.State)
 	switch {
 	case !sent && !unsent:
 		return nil, fmt.Errorf("effect %q: %q is not how an activity ends", e.Key, r.State)
@@ -75,6 +75,11 @@ func route(e agent.Effect, r agent.ToolResult) ([]agent.State, error) {
 		return nil, fmt.Errorf("effect %q: cannot go from %s to %s", e.Key, e.State, r.State)
 	}
 	return []agent.State{r.State}, nil
+}
+
+// Unsent says whether an outcome means that nothing was sent.
+func Unsent(s agent.State) bool {
+	return s == agent.StateVoid || s == agent.StateCancelled || s == agent.StateDenied
 }
 
 // late enters an outcome that changes no state.

@@ -48,6 +48,7 @@ type turn struct {
 	waiting string   // for more budget: what is used up
 	people  int      // how much waits for people now
 	sending string   // the key of the effect that is being sent
+	told    bool     // a late attempt has a word on that effect
 	leaving bool     // the run is about to continue as new or to end
 	recent  []string // lines for a person: the latest steps
 }

@@ -8,6 +8,7 @@ import (
 	"go.temporal.io/sdk/workflow"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/effect"
 )
 
 // A job is one action on its way: a call of the running step, or a compensation. What it points to is in the turn's
@@ -157,16 +158,9 @@ func (t *turn) dispatch(ctx workflow.Context, j job, grant *agent.Grant) agent.T
 	if t.change >= authority {
 		t.st.Spent.Effects++
 	}
-	t.sending = key
-	res, err := t.send(ctx, j, grant)
+	t.sending, t.told = key, false
+	res := t.found(ctx, j, grant)
 	t.sending = ""
-	e, _ := t.st.Ledger.Get(key)
-	if err != nil {
-		if t.change < authority {
-			e.State = agent.StateRequested // as those runs put it
-		}
-		res = t.reconcile(t.root, e, err)
-	}
 	if ctx.Err() != nil && t.change >= authority {
 		res.Cancel = fact(res)
 	}
@@ -176,8 +170,32 @@ func (t *turn) dispatch(ctx workflow.Context, j job, grant *agent.Grant) agent.T
 		res.State, res.Note, res.Attempt = agent.StateUncertain, err.Error(), max(res.Attempt, 1)
 		t.must(t.st.Ledger.Settle(key, res, t.now(), ""))
 	}
-	if e, _ := t.st.Ledger.Get(key); e.State == agent.StateVoid && res.State == agent.StateDenied && t.change >= authority {
+	if t.change < authority {
+		return res
+	}
+	if effect.Unsent(res.State) {
+		t.st.Spent.Effects-- // it was reserved
+	}
+	if e, _ := t.st.Ledger.Get(key); e.State == agent.StateVoid && res.State == agent.StateDenied {
 		t.move(key, agent.StateDenied, "", res.Note, nil)
+	}
+	return res
+}
+
+// found sends an effect and returns what came of it. A late attempt of it may write that down after the one that
+// counts has looked for the last time; its word then comes before the doubt, and is looked into here.
+func (t *turn) found(ctx workflow.Context, j job, grant *agent.Grant) agent.ToolResult {
+	res, err := t.send(ctx, j, grant)
+	e, _ := t.st.Ledger.Get(t.key(j))
+	if err != nil {
+		if t.change < authority {
+			e.State = agent.StateRequested // as those runs put it
+		}
+		res = t.reconcile(t.root, e, err)
+	}
+	for n := 0; n < maxAsks && t.told && res.State == agent.StateUncertain; n++ {
+		t.told = false
+		res = t.reconcile(t.root, e, errors.New(res.Note))
 	}
 	return res
 }

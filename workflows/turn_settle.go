@@ -22,6 +22,7 @@ func (t *turn) checkSettlement(payload []byte) (agent.Settlement, bool) {
 	default:
 		why = unsettleable(e, s)
 	}
+	t.told = t.told || err == nil && s.Outcome == "" && s.Key == t.sending
 	if why == "" && len(t.st.Settlements) >= maxInbox {
 		why = "too many settlements wait to be looked into; send it again in a moment"
 	}

@@ -83,3 +83,51 @@ func TestAnEditOfWhatMayHaveBeenSentIsRefused(t *testing.T) {
 		})
 	}
 }
+
+// An attempt that was given up writes down what it did when the one that counts has looked for the last time.
+func TestALateWordThatComesBeforeTheDoubtIsLookedInto(t *testing.T) {
+	t.Parallel()
+	pay := call("pay", "a", agent.ClassOnce)
+	for name, key := range map[string]string{"its own": keyAt(1, 1, pay), "another's": keyAt(7, 1, pay)} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			c := &court{world: world{answers: []agent.ModelResult{calls(pay)}}}
+			c.became = &agent.ToolResult{State: agent.StateCommitted, Text: "paid after all", Attempt: 1, Adopted: true}
+			env := newCourt(t, c)
+			c.tools = map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": func(agent.ToolInput) (agent.ToolResult, error) {
+				env.SignalWorkflow(agent.SignalSettle, agent.Settlement{Key: key})
+				return agent.ToolResult{State: agent.StateUncertain, Text: "nobody knows", Attempt: 1}, nil
+			}}
+			finish(t, env, turnInput())
+			want, hears := agent.StateUncertain, "nobody knows"
+			if name == "its own" {
+				want, hears = agent.StateCommitted, "paid after all"
+			}
+			if e := c.closed[0].Ledger[0]; e.State != want {
+				t.Errorf("effect %+v", e)
+			}
+			if got := c.asked[1].Entries[0].Text; got != hears {
+				t.Errorf("the model hears %q", got)
+			}
+		})
+	}
+}
+
+func TestWhatWasNotSentUsesUpNoEffects(t *testing.T) {
+	t.Parallel()
+	pay := ask("pay", "a", agent.ClassOnce, 1)
+	c := &court{world: world{
+		limits:  agent.Limits{Effects: 1, Wait: agent.Duration(time.Hour)},
+		answers: []agent.ModelResult{calls(pay)},
+		tools:   map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": voidOnce(pay)},
+	}}
+	env := newCourt(t, c)
+	later(env, time.Minute, agent.SignalApproval, approve(1, 1, pay, "alice"))
+	later(env, 2*time.Minute, agent.SignalApproval, with(approve(1, 1, pay, "alice"), func(d *agent.ApprovalDecision) {
+		d.ID = agent.ApprovalID(keyAt(1, 1, pay), 2)
+	}))
+	res := finish(t, env, turnInput())
+	if res.Status != agent.StatusDone || res.Spent.Effects != 1 || len(c.sent) != 2 {
+		t.Errorf("result %+v %+v, sent %d", res, res.Reason, len(c.sent))
+	}
+}
