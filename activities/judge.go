@@ -125,13 +125,17 @@ func (b *bench) edited(ctx context.Context) (*agent.Call, string) {
 	}
 	d := &desk{snap: b.snap, def: b.def, scope: b.in.Scope, place: r.Place, senders: b.in.Senders}
 	call := d.decide(agent.Call{Tool: r.Tool, Args: args}, r.Place.Call)
+	t, there := b.snap.Tools.Lookup(r.Tool)
 	switch {
+	case there && action(t.Spec(), r.Args, r.Place).Digest() != r.Action: // it may send elsewhere than the approver has seen
+		return nil, "the tool " + quoted(r.Tool) + " has changed since this was asked for: decline it, so that it is asked for again"
 	case call.Verdict.Decision == agent.DecisionDeny:
 		return nil, "policy denies the edited action (" + call.Verdict.Rule + ")"
 	case call.Trouble != "":
 		return nil, "the edited arguments cannot be used: " + call.Trouble
-	case call.Terms == nil:
-		return &call, ""
+	case call.Terms == nil: // policy would allow it by itself: then it takes what the first one took
+		call.Verdict, call.Terms = r.Verdict, versioned(&r.Terms, t.Spec())
+		call.Terms.Resource = resource(t.Spec().Resource, args)
 	}
 	d.see(ctx, b.Store.Space(b.in.Scope), &call, r.Place.Call, editFor)
 	if call.Terms.Resource != "" && call.Terms.Resource == r.Terms.Resource {

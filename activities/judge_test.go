@@ -281,3 +281,36 @@ func TestACompensationIsApprovedAsItIs(t *testing.T) {
 		t.Errorf("edited: %+v", res)
 	}
 }
+
+// An approver edits what they see, and sees the tool as it was when the request was made.
+func TestAnEditOfWhatToolWasDeclaredAnewIsRefused(t *testing.T) {
+	t.Parallel()
+	w, hist, r := asks(t, `{"amount":10,"to":"acme"}`)
+	spec := payment(agent.ClassOnce)
+	spec.Description = "pays from another account"
+	set, err := tool.NewSet(newFake(t, spec, nil))
+	if err != nil {
+		t.Fatal(err)
+	}
+	w.snap.Tools = set
+	d := approves(r, "alice")
+	d.Args = `{"amount":9,"to":"acme"}`
+	hist.signal(noon.Add(time.Minute), agent.SignalApproval, d)
+	if res := w.judged(t, r, d); !strings.Contains(res.Why, "has changed") {
+		t.Errorf("%+v", res)
+	}
+}
+
+// Others may have to approve it too: they are shown, and compute the digest of, what it is now.
+func TestAnEditIntoWhatPolicyAllowsSaysWhatItTouches(t *testing.T) {
+	t.Parallel()
+	w, hist, r := asks(t, `{"amount":10,"to":"acme"}`)
+	r.Terms.Observed = &agent.Observation{Digest: agent.DigestOf([]byte("open"))}
+	d := approves(r, "alice")
+	d.Args = `{"amount":1,"to":"other"}`
+	hist.signal(noon.Add(time.Minute), agent.SignalApproval, d)
+	e := w.judged(t, r, d).Edited
+	if e == nil || e.Terms == nil || e.Terms.Resource != "accounts/other" || e.Terms.Observed != nil || e.Verdict != r.Verdict {
+		t.Errorf("%+v", e)
+	}
+}
