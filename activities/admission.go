@@ -44,6 +44,10 @@ func (r *toolRun) admission() (*agent.ToolResult, error) {
 // the plan that it is part of.
 func (r *toolRun) authority() (*agent.ToolResult, error) {
 	r.verdict, r.terms = r.snap.Policy.Decide(r.request())
+	if r.verdict.Decision == agent.DecisionAllow && r.undoAsks() {
+		r.verdict, r.terms = r.snap.Policy.Repeated(r.request())
+		r.verdict.Rule = ruleOnFailure
+	}
 	switch {
 	case r.verdict.Decision == agent.DecisionAllow, r.verdict.Decision == agent.DecisionAsk && r.in.Undoes != "" && r.in.Grant == nil:
 		return nil, nil
@@ -61,6 +65,11 @@ func (r *toolRun) authority() (*agent.ToolResult, error) {
 	refusal, err := r.drifted()
 	r.passing = refusal != nil
 	return refusal, err
+}
+
+// undoAsks says that this undoes an effect and that policy asks about it whatever its rules say: see planner.authority.
+func (r *toolRun) undoAsks() bool {
+	return r.in.Undoes != "" && r.in.Grant != nil && r.snap.Policy.OnFailure() == agent.UnwindAsk
 }
 
 // expired says that the time in which the approval could be used for a first send is over.

@@ -100,7 +100,13 @@ func (r *toolRun) repeats(first string) (*agent.ToolResult, error) {
 	case terms == nil:
 		return r.denied(fmt.Sprintf("not run: the same was done before (%s), and nobody may approve a second time (%s)", first, v.Rule)), nil
 	case g != nil && g.Terms.First == first && !r.expired() && r.lapsed(v, terms) == "":
-		return nil, nil
+		if r.terms != nil { // the target has been looked at
+			return nil, nil
+		}
+		r.verdict, r.terms = v, terms
+		refusal, err := r.drifted()
+		r.passing = refusal != nil
+		return refusal, err
 	}
 	return r.void(v, terms, "the same was done before, under the key "+first)
 }

@@ -255,3 +255,28 @@ func TestAnIdenticalActionIsARepeatOfOneWhoseFailureIsContradicted(t *testing.T)
 		}
 	})
 }
+
+// An approval of a repeat is of what the approver saw of the target, also where the rules would not ask.
+func TestARepeatIsNotSentWhenItsTargetHasDrifted(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		state := "open"
+		f := newFake(t, spec(agent.ClassOnce), nil)
+		f.sees = func() (string, error) { return state, nil }
+		w := newWorld(t, "mem://", f)
+		w.snap.Policy = repeating(t, policy.RepeatAsk)
+		wantState(t, w.mustAttempt(1, w.asked("pay", `{}`)), agent.StateCommitted)
+		in := w.at(w.asked("pay", `{}`), 3)
+		res := w.mustAttempt(1, in)
+		wantState(t, res, agent.StateVoid)
+		aware := granted(in, "")
+		aware.Grant.Terms = *res.Terms
+		state = "closed"
+		res = w.mustAttempt(1, aware)
+		wantState(t, res, agent.StateVoid)
+		if f.count() != 1 || res.Terms == nil || res.Terms.First == "" || res.Terms.Observed == nil || res.Terms.Observed.Text != state {
+			t.Errorf("sent %d times, void with %+v", f.count(), res.Terms)
+		}
+		aware.Grant.Terms = *res.Terms
+		wantState(t, w.mustAttempt(1, aware), agent.StateCommitted)
+	})
+}

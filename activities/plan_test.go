@@ -343,3 +343,27 @@ func TestATurnThatDidMoreThanItsLedgerListsIsUndoneWhole(t *testing.T) {
 		t.Errorf("%v (-want +got):\n%s", err, diff)
 	}
 }
+
+// Where policy asks about each compensation, the approval must hold when it is sent, also where the rules would allow it.
+func TestAnApprovedCompensationIsNotSentWhenItsApproverLostTheRight(t *testing.T) {
+	t.Parallel()
+	p := newTill(t, "mem://", agent.UnwindAsk)
+	e := p.does("pay", `{"amount":5}`)
+	undos := p.plans(agent.PlanInput{Effects: []agent.Effect{e}}).Undos
+	if len(undos) != 1 || undos[0].Call.Verdict.Decision != agent.DecisionAsk {
+		t.Fatalf("%+v", undos)
+	}
+	c := undos[0].Call
+	in := granted(agent.ToolInput{
+		Scope: p.scope, Place: e.Place, Definition: p.digest().Short(), Tool: c.Tool, Args: c.Args, Class: c.Class, Action: c.Action,
+		Undoes: e.Key, Undo: 1, Store: p.Store.ID(), Serial: 3,
+	}, "")
+	in.Grant.Terms = *c.Terms
+	res := p.mustAttempt(1, in) // alice is not the boss
+	wantState(t, res, agent.StateVoid)
+	if p.refund.count() != 0 || res.Terms == nil {
+		t.Errorf("sent %d times, %+v", p.refund.count(), res)
+	}
+	in.Grant.Decisions[0].Approver = "boss"
+	wantState(t, p.mustAttempt(1, in), agent.StateCommitted)
+}
