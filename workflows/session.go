@@ -205,6 +205,13 @@ func (s *session) follow(m agent.Message) (res agent.TurnResult, err error) {
 }
 
 func (s *session) child(ctx workflow.Context) workflow.Context {
+	return s.turnContext(ctx, agent.TurnID(s.scope.Session, s.running), fmt.Sprintf("turn %d: agent %s", s.running, s.in.Agent),
+		fmt.Sprintf("Turn %d of session `%s`. Its steps are the activities *model* and *tool*; "+
+			"the answer is in the result of the last *model*.", s.running, s.scope.Session))
+}
+
+// turnContext is for a child of type Turn: one that takes a message, or one that compensates.
+func (s *session) turnContext(ctx workflow.Context, id, summary, details string) workflow.Context {
 	attributes := []temporal.SearchAttributeUpdate{
 		agentKey.ValueSet(s.in.Agent), statusKey.ValueSet(string(agent.StatusRunning)),
 	}
@@ -212,13 +219,12 @@ func (s *session) child(ctx workflow.Context) workflow.Context {
 		attributes = append(attributes, tenantKey.ValueSet(s.in.Tenant))
 	}
 	return workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            agent.TurnID(s.scope.Session, s.running),
+		WorkflowID:            id,
 		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
 		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
 		WaitForCancellation:   true,
-		StaticSummary:         fmt.Sprintf("turn %d: agent %s", s.running, s.in.Agent),
-		StaticDetails: fmt.Sprintf("Turn %d of session `%s`. Its steps are the activities *model* and *tool*; "+
-			"the answer is in the result of the last *model*.", s.running, s.scope.Session),
+		StaticSummary:         summary,
+		StaticDetails:         details,
 		TypedSearchAttributes: temporal.NewSearchAttributes(attributes...),
 	})
 }

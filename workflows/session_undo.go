@@ -5,10 +5,7 @@ import (
 	"slices"
 
 	"go.temporal.io/sdk/converter"
-	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/workflow"
-
-	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
@@ -69,15 +66,8 @@ func (s *session) undo() {
 }
 
 func (s *session) undoContext(ctx workflow.Context, c agent.Compensate) workflow.Context {
-	return workflow.WithChildOptions(ctx, workflow.ChildWorkflowOptions{
-		WorkflowID:            s.undoing,
-		WorkflowIDReusePolicy: enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
-		ParentClosePolicy:     enumspb.PARENT_CLOSE_POLICY_REQUEST_CANCEL,
-		WaitForCancellation:   true,
-		StaticSummary:         fmt.Sprintf("compensate turn %d: agent %s", c.Turn, s.in.Agent),
-		TypedSearchAttributes: temporal.NewSearchAttributes(
-			agentKey.ValueSet(s.in.Agent), statusKey.ValueSet(string(agent.StatusRunning))),
-	})
+	return s.turnContext(ctx, s.undoing, fmt.Sprintf("compensate turn %d: agent %s", c.Turn, s.in.Agent),
+		fmt.Sprintf("Undoes what turn %d of session `%s` has done, the last effect first.", c.Turn, s.scope.Session))
 }
 
 // take enters effects as a turn left them: what somebody has to look at is listed until that has been done.
