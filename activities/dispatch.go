@@ -216,16 +216,15 @@ func (r *toolRun) record(own agent.ToolResult) agent.ToolResult {
 		return own
 	}
 	failpoint.At(failpoint.ToolAfterAdoption)
-	if first || standing.Tool == nil {
-		r.tellLate()
-		return own
+	res := own
+	if !first && standing.Tool != nil {
+		res = adopted(standing)
 	}
-	res := adopted(standing)
 	if res.State != own.State {
 		res.Conflict = contradiction(own, res)
 		r.contradict(own)
-		r.tellLate()
 	}
+	r.tellLate()
 	return res
 }
 

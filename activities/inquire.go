@@ -155,7 +155,7 @@ func (r *toolRun) lastWord(d store.Dispatch, why string) (agent.ToolResult, erro
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), lastWords)
 	defer cancel()
 	q := *r
-	q.only, q.pulse = true, r.quiet(ctx)
+	q.only, q.pulse, q.attempted = true, r.quiet(ctx), r.pulse
 	res, err := q.inquire(d, why)
 	if err != nil {
 		return r.uncertain(d, why), nil // the store is in trouble, or there was no more time

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"go.temporal.io/api/serviceerror"
+	"go.temporal.io/sdk/temporal"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/store"
@@ -15,7 +16,7 @@ import (
 // more. The turn, or the session when the turn has ended, is told the key alone and reads the record. An attempt
 // that still counts tells nothing: its result is the word.
 func (r *toolRun) tellLate() {
-	if r.only || !r.givenUp() {
+	if !r.unheard() {
 		return
 	}
 	r.phase("telling the turn of a late outcome")
@@ -26,6 +27,30 @@ func (r *toolRun) tellLate() {
 	if told := r.settle(turn); !told {
 		_ = r.settle(r.in.Session)
 	}
+}
+
+// unheard says whether nobody takes the result of this attempt, or of the one that it finds out for.
+func (r *toolRun) unheard() bool {
+	p := r.pulse
+	switch {
+	case r.attempted != nil:
+		p = r.attempted
+	case r.only:
+		return false
+	}
+	return p.givenUp() || p.cancelled() && !r.awaited(p)
+}
+
+// awaited asks the server whether it still waits for a cancelled attempt: that its heartbeat was refused since, it
+// would not hear any more.
+func (r *toolRun) awaited(p *pulse) bool {
+	if len(p.token) == 0 {
+		return true
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), keepGrace)
+	defer cancel()
+	err := r.Client.RecordActivityHeartbeat(ctx, p.token, p.progress())
+	return err == nil || temporal.IsCanceledError(err)
 }
 
 // settle signals a workflow; false when it has ended. A signal that is lost leaves the effect as it was: uncertain,
@@ -48,7 +73,7 @@ func lateKey(key string) string { return key + "/late" }
 // contradict keeps an outcome of this attempt that contradicts the one on record, if its attempt was given up: else
 // its result says so.
 func (r *toolRun) contradict(own agent.ToolResult) {
-	if r.only || !r.givenUp() {
+	if !r.unheard() {
 		return
 	}
 	_, _, _ = keepResult(r.ctx, r.space, store.Result{Key: lateKey(r.key), Tool: &own})

@@ -134,3 +134,69 @@ func TestALateOutcomeThatContradictsTheRecordStaysInSight(t *testing.T) {
 		}
 	})
 }
+
+// An attempt that was given up asks the destination what became of its call, and what it hears is told like its own.
+func TestWhatAGivenUpAttemptFindsOutIsTold(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, c := range []struct {
+			name     string
+			cause    error
+			finding  tool.Finding
+			standing agent.State // what a person has said by then
+			want     agent.State
+			told     bool
+		}{
+			{"found", errGone, tool.Found, "", agent.StateCommitted, true},
+			{"absent", errGone, tool.Absent, "", agent.StateFailed, true},
+			{"unknown", errGone, tool.Unknown, "", agent.StateUncertain, false},
+			{"found, against a person's word", errGone, tool.Found, agent.StateFailed, agent.StateFailed, true},
+			{"found, and the attempt counts", errUserCancel, tool.Found, "", agent.StateCommitted, false},
+		} {
+			f := askable(t, agent.ClassReconcilable, 0, slow("", errors.New("status 502")), c.finding)
+			w := newWorld(t, "mem://", f)
+			in := w.asked("pay", `{}`)
+			if c.standing != "" {
+				time.AfterFunc(2*time.Second, func() {
+					said := agent.ToolResult{State: c.standing, Attempt: 1}
+					if _, _, err := w.space().CreateResult(t.Context(), store.Result{Key: in.Key(), Tool: &said}); err != nil {
+						t.Error(err)
+					}
+				})
+			}
+			res, err := w.during(in, c.cause)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantState(t, res, c.want)
+			if told := len(w.heard.all()) > 0; told != c.told {
+				t.Errorf("%s: told %q", c.name, w.heard.all())
+			}
+			if _, err := w.space().Result(t.Context(), lateKey(in.Key())); (err == nil) != (c.standing != "") {
+				t.Errorf("%s: its contradiction: %v", c.name, err)
+			}
+		}
+	})
+}
+
+// The turn is cancelled while the tool runs, and then the worker is cut off for so long that the server gives the
+// attempt up: its context does not say so any more.
+func TestACancelledAttemptAsksWhetherItStillCounts(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for said, told := range map[error]bool{nil: false, errUserCancel: false, errGone: true, errors.New("unavailable"): true} {
+			w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), slow("paid", nil)))
+			w.heard.beat = said
+			in := w.asked("pay", `{}`)
+			ctx, cancel := context.WithCancelCause(t.Context())
+			time.AfterFunc(time.Second, func() { cancel(errUserCancel) })
+			p := &pulse{ctx: ctx, attempt: 1, started: time.Now(), began: time.Now(), beat: func(Progress) {}, token: []byte("token")}
+			res, err := w.tool(p, in)
+			if err != nil {
+				t.Fatal(err)
+			}
+			wantState(t, res, agent.StateCommitted)
+			if got := len(w.heard.all()) > 0; got != told {
+				t.Errorf("%v: told %q", said, w.heard.all())
+			}
+		}
+	})
+}

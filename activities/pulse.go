@@ -41,6 +41,7 @@ type pulse struct {
 	wait    sync.WaitGroup
 	stops   <-chan struct{} // closed when the worker begins to stop; nil never is
 	turn    string          // the workflow's id
+	token   []byte          // by which the server knows the attempt
 	silence time.Duration   // after which the server gives the attempt up; 0 is never
 
 	mu   sync.Mutex
@@ -55,7 +56,7 @@ func begin(ctx context.Context, phase string) *pulse {
 	p := &pulse{
 		ctx: ctx, attempt: int(info.Attempt), started: info.StartedTime, began: time.Now(),
 		done: make(chan struct{}), beat: func(Progress) {},
-		stops: activity.GetWorkerStopChannel(ctx), turn: info.WorkflowExecution.ID,
+		stops: activity.GetWorkerStopChannel(ctx), turn: info.WorkflowExecution.ID, token: info.TaskToken,
 	}
 	if info.IsLocalActivity {
 		return p // nobody listens: a local activity lives and dies with its workflow task

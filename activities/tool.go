@@ -71,11 +71,13 @@ type toolRun struct {
 	// passing says that the refusal is about a first send only: the approval's time is over, or the target
 	// is in another state, often by our own effect.
 	passing bool
-	place   int              // among the attempts that may send: see again
-	clear   int              // that many places before are known to have done nothing: see proven
-	only    bool             // find out, and send nothing: see Activities.reconcile
-	stopped agent.CancelFact // what the tool said to a wish to stop it
-	unread  time.Time        // until when whoever wrote a record that cannot be read may send
+	place   int  // among the attempts that may send: see again
+	clear   int  // that many places before are known to have done nothing: see proven
+	only    bool // find out, and send nothing: see Activities.reconcile
+	// attempted is the attempt that ends when a run finds out on its behalf: see lastWord.
+	attempted *pulse
+	stopped   agent.CancelFact // what the tool said to a wish to stop it
+	unread    time.Time        // until when whoever wrote a record that cannot be read may send
 }
 
 func (r *toolRun) run() (agent.ToolResult, error) {

@@ -38,7 +38,10 @@ type signals struct {
 	mu   sync.Mutex
 	sent []string // "<workflow> <signal> <key>"
 	gone map[string]bool
+	beat error // what the server says to a heartbeat
 }
+
+func (s *signals) RecordActivityHeartbeat(context.Context, []byte, ...any) error { return s.beat }
 
 func (s *signals) SignalWorkflow(_ context.Context, workflow, _, name string, arg any) error {
 	s.mu.Lock()
