@@ -83,3 +83,24 @@ func TestAnEffectThatWaitedForBudgetEndsWithItsTurn(t *testing.T) {
 	next.ExecuteWorkflow(agent.WorkflowTurn, in)
 	wellEnded(t, next, c)
 }
+
+// Waiting is not work, also when the run continues as new while the turn waits.
+func TestTheTimeOfARunThatWaitedForBudgetIsNoWork(t *testing.T) {
+	t.Parallel()
+	c := &court{world: world{
+		limits:  agent.Limits{Steps: 1, Time: agent.Duration(time.Hour), Wait: agent.Duration(24 * time.Hour)},
+		answers: []agent.ModelResult{calls(call("look", "1", agent.ClassRead))},
+	}}
+	env := newCourt(t, c)
+	env.RegisterDelayedCallback(func() {
+		env.SetContinueAsNewSuggested(true)
+		env.SignalWorkflow(agent.SignalExtend, agent.Extend{Tokens: 1})
+	}, 10*time.Hour)
+	in := continued(t, env, turnInput())
+	next := newCourt(t, c)
+	next.SetStartTime(env.Now())
+	later(next, time.Hour, agent.SignalExtend, agent.Extend{Steps: 1})
+	if res := finish(t, next, in); res.Status != agent.StatusDone || res.Spent.Time.Std() > time.Minute {
+		t.Errorf("result %+v %+v", res, res.Reason)
+	}
+}

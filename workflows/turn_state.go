@@ -70,6 +70,10 @@ func (t *turn) restore() error {
 		return err
 	}
 	t.st.Reset = t.st.Reset || reset
+	if since := t.st.WaitingSince; !since.IsZero() { // the run before waited for more budget to its end
+		t.st.Waited += agent.Duration(workflow.Now(t.root).Sub(since))
+		t.st.WaitingSince = time.Time{}
+	}
 	if t.st.CancelledBy != "" {
 		t.cancel()
 	}
