@@ -60,7 +60,8 @@ func compile(env *cel.Env, when string) (cel.Program, []*RuleError) {
 	if wrong := pitfalls(checked.NativeRep()); len(wrong) > 0 {
 		return nil, wrong
 	}
-	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.CostTracking(weights{}), cel.EvalOptions(cel.OptOptimize))
+	program, err := env.Program(checked, cel.CostLimit(maxCost), cel.CostTracking(weights{}), cel.EvalOptions(cel.OptOptimize),
+		cel.CustomDecoratorV2(finitely))
 	if err != nil {
 		return nil, []*RuleError{{Line: 1, Column: 1, Text: err.Error()}}
 	}

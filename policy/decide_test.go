@@ -1,6 +1,7 @@
 package policy_test
 
 import (
+	"fmt"
 	"strings"
 	"sync"
 	"testing"
@@ -309,4 +310,23 @@ func TestDecideIsSafeForConcurrentUse(t *testing.T) {
 		})
 	}
 	group.Wait()
+}
+
+// What a model writes as a text and a condition converts may be a number that no limit is above or below.
+func TestATextThatIsNoNumberIsNeverBelowALimit(t *testing.T) {
+	t.Parallel()
+	for _, when := range []string{
+		"double(args.n) > 10.0", "!(double(args.n) <= 10.0)", "double(args.n) * 2.0 > 10.0", "args.l.exists(n, double(n) > 10.0)",
+		"double(args.n) - double(args.n) > 0.0", "double(args.n) in [11.0]", "double(args.n) == 11.0", "double(args.n) / double(args.z) > 1.0",
+	} {
+		p := mustNew(t, policy.Config{Rules: []policy.Rule{
+			{Name: "limit", When: when, Then: agent.DecisionDeny}, {Name: "rest", Then: agent.DecisionAllow},
+		}})
+		for _, n := range []string{"NaN", "nan", "-NaN", "+nan", "Inf", "-Infinity", "+inf", "1e999", "-1e999"} {
+			v, _ := p.Decide(call("support", "refund", agent.ClassOnce, fmt.Sprintf(`{"l":[%q],"n":%[1]q,"z":"0"}`, n)))
+			if v.Decision != agent.DecisionDeny {
+				t.Errorf("%s: of %q it says %+v", when, n, v)
+			}
+		}
+	}
 }

@@ -14,7 +14,7 @@ import (
 )
 
 // versionRule stands in the digest, so that a policy under other rules of evaluation has another version.
-const versionRule = "holdfast-policy-2"
+const versionRule = "holdfast-policy-3"
 
 // A Policy is safe for concurrent use and never changes. Its zero value, and a nil one, deny everything.
 type Policy struct {
