@@ -2,6 +2,7 @@ package activities
 
 import (
 	"context"
+	"slices"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -72,6 +73,7 @@ func (w *walk) schedule(event int64, attr *historypb.ActivityTaskScheduledEventA
 			return
 		}
 		w.scheduled[event] = in
+		w.view.Ledger = slices.DeleteFunc(w.view.Ledger, func(e agent.Effect) bool { return e.Key == in.Key() }) // void, and asked for again
 		w.view.Ledger = append(w.view.Ledger, agent.Effect{
 			Key: in.Key(), Tool: in.Tool, Place: in.Place, Class: in.Class, Undoes: in.Undoes,
 			State: agent.StateDispatched, Action: in.Action, Intent: w.intent(in),

@@ -90,6 +90,7 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 	if err != nil {
 		return agent.TurnResult{}, err
 	}
+	undone(&ledger)
 	res := agent.TurnResult{
 		Status: agent.StatusFailed, Head: view.Head, Effects: ledger.Unresolved(),
 		Reason: &agent.Reason{Type: agent.ErrTerminated, Message: s.say("%s%s", reason, source)},
@@ -180,6 +181,20 @@ func (a *Activities) settleAll(ctx context.Context, s *Snapshot, in agent.Recove
 	return ledger, entries, nil
 }
 
+// undone enters how the compensations ended that the turn was at: what could not be undone has to be looked at. A state
+// that was put together from a history has the effect itself as committed.
+func undone(ledger *effect.Ledger) {
+	for _, e := range ledger.All() {
+		o, ok := ledger.Get(e.Undoes)
+		if !ok || o.State != agent.StateCommitted && o.State != agent.StateCompensating {
+			continue
+		}
+		k, _ := agent.ParseKey(e.Key)
+		_ = ledger.Move(o.Key, agent.StateCompensating, agent.Stamp{}, func(o *agent.Effect) { o.Undone = k.Undo })
+		ledger.Undone(o.Key, agent.ToolResult{State: e.State, Note: e.Note}, now(), "")
+	}
+}
+
 // addDispatched adds the effects that may have been sent and of which the turn's last state says nothing: a
 // state that was put together from a history lacks what earlier runs carried along and what could not be
 // decoded. The dispatch records have them all.
@@ -202,11 +217,11 @@ func (a *Activities) addDispatched(ctx context.Context, s *Snapshot, in agent.Re
 		if err != nil {
 			return err
 		}
-		if res.State != agent.StateUncertain {
+		if res.State != agent.StateUncertain && res.Conflict == "" {
 			continue // it had its end, or was never sent
 		}
 		if ledger.Add(e) == nil {
-			_ = ledger.Settle(key, res, now(), "") // dispatched to uncertain is always allowed
+			_ = ledger.Settle(key, res, now(), "") // from dispatched that is always allowed
 		}
 	}
 	return nil

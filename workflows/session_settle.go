@@ -98,7 +98,7 @@ func (s *session) settled(e agent.Effect, x agent.Settlement, res agent.SettleRe
 		return
 	}
 	if e.State == agent.StateUncertain && e.Undoes != "" {
-		undone(&l, e.Undoes, res, workflow.Now(s.root))
+		l.Undone(e.Undoes, res.Result, workflow.Now(s.root), res.By)
 	}
 	s.take(l.All())
 }

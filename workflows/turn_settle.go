@@ -124,7 +124,7 @@ func (t *turn) settled(key string, res agent.SettleResult) error {
 		return nil // it was final, or contradicts it
 	}
 	if before.Undoes != "" {
-		undone(&t.st.Ledger, before.Undoes, res, workflow.Now(t.root))
+		t.st.Ledger.Undone(before.Undoes, res.Result, workflow.Now(t.root), res.By)
 	}
 	if a := t.st.Acting; a != nil && before.Place.Step == t.st.Step && before.Undoes == "" {
 		r := res.Result

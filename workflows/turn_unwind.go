@@ -2,7 +2,6 @@ package workflows
 
 import (
 	"fmt"
-	"time"
 
 	"go.temporal.io/sdk/workflow"
 
@@ -85,7 +84,7 @@ func (t *turn) undo(ctx workflow.Context, u *agent.Undo) bool {
 	if e != nil {
 		return false
 	}
-	undone(&t.st.Ledger, u.Effect.Key, agent.SettleResult{Result: res}, workflow.Now(t.root))
+	t.st.Ledger.Undone(u.Effect.Key, res, workflow.Now(t.root), "")
 	t.note(u.Call, res)
 	t.publish()
 	return true
@@ -148,24 +147,4 @@ func (t *turn) stands(key string) {
 		return
 	}
 	t.move(key, agent.StateIrreversible, "", note, nil)
-}
-
-// undone enters how a compensation ended into the effect that it was to undo.
-func undone(l *effect.Ledger, key string, res agent.SettleResult, at time.Time) {
-	e, ok := l.Get(key)
-	if !ok {
-		return
-	}
-	if e.State == agent.StateCompensationFailed { // it was uncertain, and now somebody knows
-		_ = l.Move(key, agent.StateCompensating, agent.Stamp{At: at, By: res.By}, nil)
-	}
-	to, note := agent.StateCompensated, ""
-	if res.Result.State != agent.StateCommitted {
-		to, note = agent.StateCompensationFailed, "its compensation is "+string(res.Result.State)
-		if res.Result.Note != "" {
-			note += ": " + res.Result.Note
-		}
-	}
-	// A state that does not allow it has been settled otherwise.
-	_ = l.Move(key, to, agent.Stamp{At: at, By: res.By, Note: note}, func(e *agent.Effect) { e.Note = note })
 }
