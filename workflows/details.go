@@ -155,3 +155,11 @@ func clip(s string) string {
 	}
 	return string([]rune(s)[:clipRunes]) + "…"
 }
+
+// cut shortens text that is kept to at most n bytes, which are valid UTF-8.
+func cut(s string, n int) string {
+	if len(s) > n {
+		s = strings.ToValidUTF8(s[:n], "") + "…"
+	}
+	return s
+}

@@ -117,10 +117,10 @@ func (t *turn) onCancel(c agent.Cancel) {
 	if t.st.CancelledBy == "" {
 		t.st.CancelledBy = "cancelled"
 		if c.From != "" {
-			t.st.CancelledBy += " by " + c.From
+			t.st.CancelledBy += " by " + cut(c.From, agent.MaxName)
 		}
 		if c.Reason != "" {
-			t.st.CancelledBy += ": " + c.Reason
+			t.st.CancelledBy += ": " + cut(c.Reason, agent.MaxReason)
 		}
 	}
 	if t.sending != "" && t.change >= authority {
