@@ -75,7 +75,7 @@ func (r *toolRun) undoAsks() bool {
 // expired says that the time in which the approval could be used for a first send is over.
 func (r *toolRun) expired() bool {
 	g := r.in.Grant
-	return !g.Expires.IsZero() && r.clock().After(g.Expires)
+	return !g.Expires.IsZero() && r.latest().After(g.Expires)
 }
 
 // lapsed says why the approval of this action does not count any more, "" if it does.

@@ -34,6 +34,9 @@ func isPlace(key string) bool {
 
 // again sends an idempotent action another time, at the first place that is free.
 func (r *toolRun) again(standing store.Dispatch) (agent.ToolResult, error) {
+	if err := r.overdue(); err != nil {
+		return agent.ToolResult{}, err
+	}
 	for place := max(r.progress().Unsent, 1); place <= maxAgain; place++ {
 		began := time.Now()
 		mine := r.sending(place)
@@ -82,6 +85,9 @@ func (r *toolRun) resume(standing store.Dispatch, place int) (agent.ToolResult, 
 		return r.shut(standing, place, "nothing was sent: "+refusal.Note)
 	case refusal != nil:
 		return *refusal, nil
+	}
+	if err := r.overdue(); err != nil {
+		return agent.ToolResult{}, err
 	}
 	began := time.Now()
 	mine := r.sending(place)

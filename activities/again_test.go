@@ -5,6 +5,7 @@ import (
 	"errors"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/tool"
@@ -105,7 +106,7 @@ func TestWhatAllAttemptsDidNotDoIsNotSentByAZombie(t *testing.T) {
 		in := w.asked("pay", `{}`)
 		r := &toolRun{
 			Activities: w.Activities, pulse: &pulse{ctx: t.Context(), attempt: 1, beat: func(Progress) {}}, snap: w.snap, in: in,
-			space: w.space(), key: keyOf(in), tool: tool.Tool(f), spec: f.spec,
+			space: w.space(), key: keyOf(in), tool: tool.Tool(f), spec: f.spec, admitted: time.Now(),
 		}
 		// The zombie has looked for an outcome and found none when attempt 2 is refused for good.
 		wantState(t, w.mustAttempt(2, in), agent.StateFailed)
@@ -132,7 +133,7 @@ func TestACancelledRepeatIsNotSent(t *testing.T) {
 		cancel()
 		r := &toolRun{
 			Activities: w.Activities, pulse: &pulse{ctx: ctx, attempt: 2, beat: func(Progress) {}}, snap: w.snap, in: in,
-			space: w.space(), key: keyOf(in), tool: tool.Tool(f), spec: f.spec,
+			space: w.space(), key: keyOf(in), tool: tool.Tool(f), spec: f.spec, admitted: time.Now(),
 		}
 		res, err := r.again(standing)
 		if err != nil {

@@ -24,8 +24,9 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 		return agent.ToolResult{}, r.ctx.Err()
 	case r.stopping():
 		return agent.ToolResult{}, errStopping
-	case late(maxSendBy, r.admitted, r.admitted.Round(0)):
-		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, 0, "tool %q: the attempt was held up after its admission", r.in.Tool)
+	}
+	if err := r.overdue(); err != nil {
+		return agent.ToolResult{}, err
 	}
 	if err := failpoint.AtErr(failpoint.ToolBeforeDispatch); err != nil {
 		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, 0, "%v", err)
@@ -48,22 +49,25 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	return r.first(d, began)
 }
 
+// overdue ends an attempt that was held up after its admission: what it has found out may not be so any more.
+func (r *toolRun) overdue() error {
+	if !late(maxSendBy, r.admitted, r.admitted.Round(0)) {
+		return nil
+	}
+	return r.snap.retryable(agent.ErrTool, 0, "tool %q: the attempt was held up after its admission", r.in.Tool)
+}
+
 // sending returns the record of this attempt that it is about to send, at a place: see again.
 func (r *toolRun) sending(place int) store.Dispatch {
 	d := claimOf(r.placeKey(place), r.attempt, r.spec.Class, r.in.Action)
 	d.At = r.clock()
 	d.Verdict, d.SendBy, d.Revoked = r.verdict, r.latest().Add(r.span()+r.unheld()), false
-	return d
-}
-
-// latest is the latest time that it may be: an attempt that came to this worker long after the server had started it,
-// because the machine stood still, knows that from its own wall clock only.
-func (r *toolRun) latest() time.Time {
-	at := r.clock()
-	if wall := now(); wall.After(at) {
-		return wall
+	// An attempt that came to this worker long after the server had started it, because the machine stood still, knows
+	// that from its own wall clock only.
+	if wall := now().Add(r.span() + r.unheld()); wall.After(d.SendBy) {
+		d.SendBy = wall
 	}
-	return at
+	return d
 }
 
 // unheld is how long after its last look at the clock an attempt may still send: a tool that is not gated may until
@@ -178,7 +182,7 @@ func (r *toolRun) conclude(d store.Dispatch, out tool.Result, err error) (agent.
 // repeatable says whether the same key may be sent again: the destination honours it for a window from the
 // dispatch on, in which the next attempt must have arrived.
 func (r *toolRun) repeatable(d store.Dispatch) bool {
-	return r.spec.Class == agent.ClassIdempotent && r.clock().Add(r.spec.Timeout).Before(d.At.Add(r.spec.Window))
+	return r.spec.Class == agent.ClassIdempotent && r.latest().Add(r.spec.Timeout).Before(d.At.Add(r.spec.Window))
 }
 
 // unsent is for an attempt of which nothing has left. An idempotent action is tried again; any is left to another

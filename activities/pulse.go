@@ -35,7 +35,8 @@ type pulse struct {
 	ctx     context.Context
 	attempt int
 	started time.Time // of the attempt, by the server's clock
-	began   time.Time // the same moment, by this machine's
+	began   time.Time // the same moment, by this machine's monotonic clock
+	wall    time.Time // and by its wall clock; the zero time where nobody looks at it
 	beat    func(Progress)
 	done    chan struct{}
 	wait    sync.WaitGroup
@@ -58,6 +59,7 @@ func begin(ctx context.Context, phase string) *pulse {
 		done: make(chan struct{}), beat: func(Progress) {},
 		stops: activity.GetWorkerStopChannel(ctx), turn: info.WorkflowExecution.ID, token: info.TaskToken,
 	}
+	p.wall = p.began.Round(0)
 	if info.IsLocalActivity {
 		return p // nobody listens: a local activity lives and dies with its workflow task
 	}
@@ -86,6 +88,19 @@ func begin(ctx context.Context, phase string) *pulse {
 // hours, and what one writes down the other decides by.
 func (p *pulse) clock() time.Time {
 	return p.started.Add(time.Since(p.began)).UTC().Truncate(time.Millisecond)
+}
+
+// latest is the latest time that it may be by the server's clock: while a machine stands still its monotonic clock may
+// too. What ends at some time has ended when this is after it; what absence proves, clock says.
+func (p *pulse) latest() time.Time {
+	at := p.clock()
+	if p.wall.IsZero() {
+		return at
+	}
+	if wall := p.started.Add(now().Sub(p.wall)).UTC().Truncate(time.Millisecond); wall.After(at) {
+		return wall
+	}
+	return at
 }
 
 func (p *pulse) run(every time.Duration) {
