@@ -85,3 +85,31 @@ func TestAnEditThatMakesAnotherKindOfActionIsRefused(t *testing.T) {
 		})
 	}
 }
+
+func TestWhatTheModelProposedIsKeptWhenAnEditedActionIsAskedForAfresh(t *testing.T) {
+	t.Parallel()
+	pay := ask("pay", "a", agent.ClassOnce, 1)
+	c := &court{world: world{
+		answers: []agent.ModelResult{calls(pay)},
+		tools:   map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": voidOnce(pay)},
+	}}
+	env := newCourt(t, c)
+	env.RegisterDelayedCallback(func() { c.became = &agent.ToolResult{State: agent.StateCancelled} }, 0)
+	const args = `{"a":1}`
+	changed := pay
+	changed.Args, changed.Action = args, agent.DigestOf([]byte(args))
+	later(env, time.Minute, agent.SignalApproval, edited(1, 1, pay, "alice", args))
+	later(env, 2*time.Minute, agent.SignalApproval, with(approve(1, 1, changed, "alice"), func(d *agent.ApprovalDecision) {
+		d.ID = agent.ApprovalID(keyAt(1, 1, changed), 2)
+	}))
+	finish(t, env, turnInput())
+	wellEnded(t, env, c)
+	if len(c.sent) != 2 || c.sent[1].Grant.Proposed != pay.Action {
+		t.Errorf("sent %+v", c.sent)
+	}
+	for _, a := range c.closed[0].Approvals[1:] {
+		if a.Proposed != pay.Action || a.ProposedArgs != pay.Args {
+			t.Errorf("request %s was proposed as %q", a.ID, a.ProposedArgs)
+		}
+	}
+}

@@ -154,7 +154,7 @@ func (t *turn) edit(ctx workflow.Context, a agent.Approval, res agent.JudgeResul
 		c.Terms, c.Verdict = &a.Terms, a.Verdict
 	}
 	next := job{place: j.place, call: &c, ask: j.ask, voids: j.voids}
-	if why := t.uneditable(ctx, j, a, next); why != "" {
+	if why := t.uneditable(ctx, a, next); why != "" {
 		t.refuse(d.ApprovalDecision, why)
 		return
 	}
@@ -172,7 +172,7 @@ func (t *turn) edit(ctx workflow.Context, a agent.Approval, res agent.JudgeResul
 }
 
 // uneditable says why a job, whose request waits, cannot become another one, "" when that has begun.
-func (t *turn) uneditable(ctx workflow.Context, j job, a agent.Approval, next job) string {
+func (t *turn) uneditable(ctx workflow.Context, a agent.Approval, next job) string {
 	_, before := t.st.Requests.Get(agent.ApprovalID(t.key(next), 1))
 	_, begun := t.st.Ledger.Get(t.key(next))
 	switch {

@@ -138,10 +138,9 @@ func (t *turn) withhold(j job, text string) agent.ToolResult {
 // askAgain opens the next request for an action whose authority was void, with what policy says now. It returns
 // false when there is none to open: the third void ends the call.
 func (t *turn) askAgain(j job, res agent.ToolResult) bool {
-	n := 0
+	var a agent.Approval
 	if *j.ask != "" {
-		a, _ := t.st.Requests.Get(*j.ask)
-		n = a.Ask
+		a, _ = t.st.Requests.Get(*j.ask)
 		t.st.Requests.Void(*j.ask, res.Note, workflow.Now(t.root))
 	}
 	*j.voids++
@@ -149,7 +148,13 @@ func (t *turn) askAgain(j job, res agent.ToolResult) bool {
 		return false
 	}
 	j.call.Verdict, j.call.Terms = *res.Verdict, res.Terms
-	return t.ask(j, n+1, res.Note) == nil
+	if t.ask(j, a.Ask+1, res.Note) != nil {
+		return false
+	}
+	if a.Proposed != "" { // it is still what an approver made of the model's
+		t.st.Requests.Proposed(*j.ask, a)
+	}
+	return true
 }
 
 // dispatch sends an effect and enters what came of it. It has no error: whatever happens has a place in the ledger.
