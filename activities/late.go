@@ -38,11 +38,11 @@ func (r *toolRun) unheard() bool {
 	case r.only:
 		return false
 	}
-	return p.givenUp() || p.cancelled() && !r.awaited(p)
+	return p.givenUp() || (p.cancelled() || p.old()) && !r.awaited(p)
 }
 
-// awaited asks the server whether it still waits for a cancelled attempt: that its heartbeat was refused since, it
-// would not hear any more.
+// awaited asks the server whether it still waits for an attempt that may not know: a cancelled one does not hear any more
+// that its heartbeat was refused, and one that was cut off has not heard it yet.
 func (r *toolRun) awaited(p *pulse) bool {
 	if len(p.token) == 0 {
 		return true

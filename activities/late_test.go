@@ -180,22 +180,43 @@ func TestWhatAGivenUpAttemptFindsOutIsTold(t *testing.T) {
 
 // The turn is cancelled while the tool runs, and then the worker is cut off for so long that the server gives the
 // attempt up: its context does not say so any more.
-func TestACancelledAttemptAsksWhetherItStillCounts(t *testing.T) {
+func TestAnAttemptThatMayHaveBeenGivenUpAsksWhetherItStillCounts(t *testing.T) {
 	bubble(t, func(t *testing.T) {
-		for said, told := range map[error]bool{nil: false, errUserCancel: false, errGone: true, errors.New("unavailable"): true} {
+		for _, c := range []struct {
+			said    error // by the server
+			cancel  bool
+			silence time.Duration
+			told    bool
+		}{
+			{said: nil, cancel: true},
+			{said: errUserCancel, cancel: true},
+			{said: errGone, cancel: true, told: true},
+			{said: errors.New("unavailable"), cancel: true, told: true},
+			{said: nil, silence: 3 * time.Second},
+			{said: errGone, silence: 3 * time.Second, told: true}, // cut off, and it has not heard it
+			{said: errGone, silence: 6 * time.Second},             // too young to be given up: it does not ask
+		} {
+			said, told := c.said, c.told
 			w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), slow("paid", nil)))
 			w.heard.beat = said
 			in := w.asked("pay", `{}`)
 			ctx, cancel := context.WithCancelCause(t.Context())
-			time.AfterFunc(time.Second, func() { cancel(errUserCancel) })
-			p := &pulse{ctx: ctx, attempt: 1, started: time.Now(), began: time.Now(), beat: func(Progress) {}, token: []byte("token")}
+			time.AfterFunc(time.Second, func() {
+				if c.cancel {
+					cancel(errUserCancel)
+				}
+			})
+			p := &pulse{
+				ctx: ctx, attempt: 1, started: time.Now(), began: time.Now(), beat: func(Progress) {}, token: []byte("token"), silence: c.silence,
+			}
 			res, err := w.tool(p, in)
 			if err != nil {
 				t.Fatal(err)
 			}
 			wantState(t, res, agent.StateCommitted)
+			cancel(nil)
 			if got := len(w.heard.all()) > 0; got != told {
-				t.Errorf("%v: told %q", said, w.heard.all())
+				t.Errorf("%+v: told %q", c, w.heard.all())
 			}
 		}
 	})

@@ -204,6 +204,9 @@ func (p *pulse) givenUp() bool {
 	return p.gone || p.ctx.Err() != nil && !p.cancelled()
 }
 
+// old says whether the attempt runs for longer than the server waits for a heartbeat: it may have been given up.
+func (p *pulse) old() bool { return p.silence > 0 && late(p.silence, p.began, p.began.Round(0)) }
+
 // rest sleeps for d. It ends early, with an error to be tried again after, when the attempt ends or its worker
 // stops.
 func (p *pulse) rest(d time.Duration) error {

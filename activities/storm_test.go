@@ -38,6 +38,9 @@ type storm struct {
 	began  time.Time
 	lives  sync.WaitGroup
 	lied   bool
+	torn   bool
+	deaf   bool      // somebody could not be told for a while
+	denies bool      // today's policy
 	doubt  time.Time // when the latest turn ended
 	late   []string  // keys of signals
 }
@@ -99,7 +102,19 @@ func (s *storm) say(format string, args ...any) {
 	s.trace = append(s.trace, fmt.Sprintf("%8.2fs ", time.Since(s.began).Seconds())+fmt.Sprintf(format, args...))
 }
 
-// trouble says whether something is to go wrong, of which there is only so much.
+func (s *storm) set(f func()) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	f()
+}
+
+func (s *storm) is(f func() bool) bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return f()
+}
+
+// strikes says whether something is to go wrong, of which there is only so much.
 func (s *storm) strikes(percent int) bool {
 	if !s.chance(percent) {
 		return false
@@ -123,6 +138,7 @@ type life struct {
 	stops  chan struct{}
 	stop   sync.Once
 	thaws  time.Time
+	heals  time.Time
 	silent bool // no word of it arrives any more
 	said   Progress
 }
@@ -135,18 +151,6 @@ func lifeOf(ctx context.Context) *life {
 }
 
 func (l *life) giveUp() { l.once.Do(func() { close(l.lost) }) }
-
-func (l *life) set(f func()) {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	f()
-}
-
-func (l *life) is(f func() bool) bool {
-	l.mu.Lock()
-	defer l.mu.Unlock()
-	return f()
-}
 
 const beats = 10 * time.Second // the heartbeat timeout
 
@@ -190,7 +194,7 @@ func (l *life) moment(what string) {
 	case 3:
 		d := beats + l.span(3*time.Minute)
 		l.say("%s is cut off for %s at %s", l.name, d, what)
-		l.set(func() { l.silent = true })
+		l.set(func() { l.silent, l.heals = true, time.Now().Add(d) })
 		time.AfterFunc(beats, l.giveUp)
 		time.AfterFunc(d, func() { l.end(errGone) })
 	case 4:
@@ -206,7 +210,12 @@ func (s *storm) fault(ctx context.Context, op, name string) (x fault) {
 	if !s.strikes(10) {
 		return x
 	}
-	switch s.pick(0, 1, 2, 3) {
+	switch s.pick(0, 1, 2, 3, 4) {
+	case 4:
+		if x.torn, x.unsaid = true, s.chance(50); op == "create" && !x.unsaid && !strings.Contains(name, "/results/") {
+			x.torn = false // a store that says that it has kept what it has not is no store
+		}
+		s.set(func() { s.torn = true })
 	case 0:
 		x.lost = true
 	case 1:
@@ -313,8 +322,26 @@ type stormSignals struct {
 	s *storm
 }
 
+// RecordActivityHeartbeat is what the server says to an attempt that asks whether it counts.
+func (c *stormSignals) RecordActivityHeartbeat(ctx context.Context, _ []byte, _ ...any) error {
+	l := lifeOf(ctx)
+	l.moment("asking the server")
+	switch {
+	case l.is(func() bool { return time.Now().Before(l.heals) }):
+		return errors.New("unavailable")
+	case l.is(func() bool { return l.silent }):
+		return errGone
+	}
+	return nil
+}
+
 func (c *stormSignals) SignalWorkflow(ctx context.Context, workflow, run, name string, arg any) error {
-	lifeOf(ctx).moment("telling")
+	l := lifeOf(ctx)
+	l.moment("telling")
+	if l.is(func() bool { return time.Now().Before(l.heals) }) {
+		c.s.set(func() { c.s.deaf = true })
+		return errors.New("unavailable")
+	}
 	x, _ := arg.(agent.Settlement)
 	c.s.mu.Lock()
 	c.s.late = append(c.s.late, x.Key)
@@ -328,7 +355,7 @@ func (s *storm) begin(n int, name string, in agent.ToolInput, prev Progress) (*l
 	ctx, end := context.WithCancelCause(context.WithValue(s.t.Context(), lifeKey{}, l))
 	ctx, cancel := context.WithTimeout(ctx, 2*s.timeout()+2*time.Minute)
 	l.ctx, l.end = ctx, end
-	l.pulse = &pulse{ctx: ctx, attempt: n, started: time.Now(), done: make(chan struct{}), stops: l.stops, p: prev}
+	l.pulse = &pulse{ctx: ctx, attempt: n, started: time.Now(), done: make(chan struct{}), stops: l.stops, p: prev, token: []byte("token"), silence: beats}
 	l.pulse.beat = func(p Progress) {
 		l.set(func() {
 			if !l.silent {
@@ -372,6 +399,16 @@ func (s *storm) activity(name string, in agent.ToolInput) (agent.ToolResult, boo
 				l.end(errUserCancel)
 			}
 		})
+	}
+	if s.chance(15) {
+		deny := func(denies bool) func() {
+			return func() {
+				s.say("policy denies: %v", denies)
+				s.set(func() { s.denies = denies })
+			}
+		}
+		time.AfterFunc(s.span(time.Minute), deny(true))
+		time.AfterFunc(time.Minute+s.span(time.Minute), deny(false))
 	}
 	over := func() bool { s.mu.Lock(); defer s.mu.Unlock(); return asked }
 	var prev Progress
@@ -507,7 +544,7 @@ func (s *storm) judge(key string, l *effect.Ledger) {
 	case n == 0 && e.State == agent.StateCommitted && e.Conflict == "" && !s.lied:
 		s.t.Errorf("not done, and the ledger says %s", e.State)
 	}
-	if rec, err := s.space().Result(context.Background(), key); e.State == agent.StateUncertain && err == nil {
+	if rec, err := s.space().Result(context.Background(), key); e.State == agent.StateUncertain && err == nil && !s.torn && !s.deaf {
 		s.t.Errorf("its record says %s, and the ledger %s", rec.Tool.State, e.State)
 	}
 }
@@ -532,6 +569,16 @@ func weather(t *testing.T, seed uint64, kind stormKind) {
 		s.world = worldOver(t, newUnsteady(t, s.fault), f)
 		s.Client = &stormSignals{s: s}
 		s.snap.Policy = repeating(t, policy.RepeatDeny)
+		stricter := &Snapshot{
+			Serial: s.snap.Serial, Agents: s.snap.Agents, Models: s.snap.Models, Tools: s.snap.Tools,
+			Policy: saying(t, agent.DecisionDeny), Mask: s.snap.Mask,
+		}
+		s.Current = func() *Snapshot {
+			if s.is(func() bool { return s.denies }) {
+				return stricter
+			}
+			return s.snap
+		}
 		in := s.asked("pay", `{}`)
 		s.limit = limit
 		var l effect.Ledger

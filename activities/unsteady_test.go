@@ -25,7 +25,7 @@ type fault struct {
 	after  time.Duration // and its answer to come back
 	lost   bool          // it never arrives
 	unsaid bool          // it arrives, and its answer is an error
-	torn   bool          // what is read is damaged
+	torn   bool          // what is read, or written, is damaged
 }
 
 // An unsteady bucket is in memory. Each request asks what goes wrong with it: op is "create", "read" or "list".
@@ -54,14 +54,14 @@ func newUnsteady(t *testing.T, f func(ctx context.Context, op, name string) faul
 }
 
 // do carries a request out as its fault has it.
-func (b *unsteady) do(ctx context.Context, op, name string, f func() error) (fault, error) {
+func (b *unsteady) do(ctx context.Context, op, name string, f func(torn bool) error) (fault, error) {
 	x := b.fault(ctx, op, name)
 	time.Sleep(x.before)
 	if x.lost {
 		return x, errBucket
 	}
 	b.mu.Lock()
-	err := f()
+	err := f(x.torn)
 	b.mu.Unlock()
 	time.Sleep(x.after)
 	if x.unsaid {
@@ -83,11 +83,14 @@ type unsteadyWriter struct {
 }
 
 func (w *unsteadyWriter) Close() error {
-	_, err := w.bucket.do(w.ctx, "create", w.key, func() error {
+	_, err := w.bucket.do(w.ctx, "create", w.key, func(torn bool) error {
 		if _, ok := w.bucket.objects[w.key]; ok && w.ifAbsent {
 			return errTaken
 		}
 		w.bucket.objects[w.key] = slices.Clone(w.Bytes())
+		if torn {
+			w.bucket.objects[w.key] = slices.Clone(w.Bytes()[:w.Len()/2])
+		}
 		return nil
 	})
 	return err
@@ -95,7 +98,7 @@ func (w *unsteadyWriter) Close() error {
 
 func (b *unsteady) NewRangeReader(ctx context.Context, key string, offset, length int64, _ *driver.ReaderOptions) (driver.Reader, error) {
 	var data []byte
-	x, err := b.do(ctx, "read", key, func() error {
+	x, err := b.do(ctx, "read", key, func(bool) error {
 		o, ok := b.objects[key]
 		if !ok {
 			return fs.ErrNotExist
@@ -129,7 +132,7 @@ func (r *unsteadyReader) As(any) bool { return false }
 
 func (b *unsteady) ListPaged(ctx context.Context, o *driver.ListOptions) (*driver.ListPage, error) {
 	page := &driver.ListPage{}
-	_, err := b.do(ctx, "list", o.Prefix, func() error {
+	_, err := b.do(ctx, "list", o.Prefix, func(bool) error {
 		for key := range b.objects {
 			if strings.HasPrefix(key, o.Prefix) {
 				page.Objects = append(page.Objects, &driver.ListObject{Key: key})
