@@ -3,6 +3,7 @@ package starter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -61,6 +62,7 @@ type waitingApproval struct {
 	Tenant   string      `json:"tenant,omitempty"`
 	Scope    agent.Scope `json:"scope"`
 	agent.Approval
+	Digest agent.Digest `json:"digest"` // the action's, which a decision must name
 }
 
 // An unansweredTurn is a turn in which requests wait and that does not say which.
@@ -149,6 +151,9 @@ func (l *waitingList) add(c *conn, info *workflowpb.WorkflowExecutionInfo, v age
 	who, tenant := c.attribute(info, agent.AttributeAgent), c.attribute(info, agent.AttributeTenant)
 	if err != nil {
 		u := unansweredTurn{Workflow: workflow, Agent: who, Tenant: tenant, Trouble: line(err.Error(), 200)}
+		if errors.Is(err, context.DeadlineExceeded) {
+			u.Trouble = "it took too long"
+		}
 		fields := info.GetSearchAttributes().GetIndexedFields()
 		_ = decoder{c.payloads}.payload(fields[agent.AttributeApprovals], &u.Waiting) // what cannot be read stays zero
 		_ = decoder{c.payloads}.payload(fields[agent.AttributeExpires], &u.Expires)
@@ -157,7 +162,7 @@ func (l *waitingList) add(c *conn, info *workflowpb.WorkflowExecutionInfo, v age
 	}
 	for _, a := range v.Approvals {
 		if a.Outcome == agent.OutcomePending {
-			l.Approvals = append(l.Approvals, waitingApproval{workflow, who, tenant, v.Scope, a})
+			l.Approvals = append(l.Approvals, waitingApproval{workflow, who, tenant, v.Scope, a, a.Action})
 		}
 	}
 }
@@ -183,13 +188,14 @@ func (a *App) printWaiting(l waitingList, now time.Time) error {
 			approvals(&r.Approval), max(r.Terms.Quorum, 1), line(r.Tool, 64), brief(r.Args))
 	}
 	for _, u := range l.Unanswered {
-		fmt.Fprintf(w, "%s\t\t%s\t\t⟨%d wait there, not shown: the turn does not answer⟩\n", line(u.Workflow, 120), expiry(u.Expires, now), u.Waiting)
+		fmt.Fprintf(w, "%s\t\t%s\t\t⟨%s there, not shown: the turn does not answer⟩\n", line(u.Workflow, 120), expiry(u.Expires, now), count(int(u.Waiting), "request"))
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
 	if len(l.Unanswered) > 0 {
-		a.note("%s %s did not answer: %s; is a worker running?", a.paint(a.Err, yellow, "note:"), count(len(l.Unanswered), "turn"), l.Unanswered[0].Trouble)
+		a.note("%s %s did not answer: %s; is a worker running? What the histories know: holdfast attention",
+			a.paint(a.Err, yellow, "note:"), count(len(l.Unanswered), "turn"), l.Unanswered[0].Trouble)
 	}
 	if l.More {
 		a.note("%s there are more turns in which something waits; see them with --limit", a.paint(a.Err, yellow, "note:"))

@@ -171,7 +171,7 @@ func (r approvalRef) several(found []foundApproval) error {
 
 func (r approvalRef) nothing() error {
 	if r.key == "" {
-		return withHint(fmt.Errorf("nothing waits for an approval in %s", r.address), "see what waits elsewhere: holdfast approvals")
+		return withHint(fmt.Errorf("nothing waits for an approval in %s", r.address), "see what was decided: holdfast show %s; what waits elsewhere: holdfast approvals", r.address)
 	}
 	return withHint(fmt.Errorf("turn %d of session %q knows no such approval request", r.turn, r.session),
 		"it may have ended long ago; see the turn: holdfast show %s --turn %d", r.session, r.turn)

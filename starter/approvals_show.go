@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
 	"slices"
 	"strings"
 	"time"
@@ -45,6 +46,7 @@ type shownApproval struct {
 	Workflow string      `json:"workflow"`
 	Scope    agent.Scope `json:"scope"`
 	agent.Approval
+	Digest  agent.Digest    `json:"digest"` // the action's, which a decision must name
 	Refused []agent.Refusal `json:"refused,omitempty"`
 	// Verified says that the digest was computed here from the request's own fields; Trouble, that they do not
 	// fit together.
@@ -67,7 +69,7 @@ func (o *approvalsShowOptions) run(ctx context.Context, id string) error {
 		return o.app.unanswered(ctx, c, err)
 	}
 	if o.app.json() {
-		v := shownApproval{Workflow: f.workflow, Scope: f.scope, Approval: f.Approval, Refused: f.refused}
+		v := shownApproval{Workflow: f.workflow, Scope: f.scope, Approval: f.Approval, Digest: f.Action, Refused: f.refused}
 		verified, err := f.distrust()
 		if v.Verified = verified; err != nil {
 			v.Trouble = err.Error()
@@ -123,7 +125,11 @@ func (s *sheet) answers(f *foundApproval) {
 	if _, err := f.distrust(); err != nil || f.Outcome != agent.OutcomePending {
 		return
 	}
-	fmt.Fprintf(s.w, "\nholdfast approve '%s' --digest %s\nholdfast decline '%s' --reason \"...\"\n", f.ID, f.Action, f.ID)
+	who := ""
+	if f.Terms.Signed && os.Getenv("HOLDFAST_KEY") == "" {
+		who = " --as NAME --key FILE"
+	}
+	fmt.Fprintf(s.w, "\nholdfast approve '%s' --digest %s%s\nholdfast decline '%s' --reason \"...\"%s\n", f.ID, f.Action, who, f.ID, who)
 }
 
 // action shows what would be done: every field that the digest covers, and the digest.

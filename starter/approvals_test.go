@@ -169,7 +169,7 @@ func TestAnApproverSeesTheWholeActionAndWhoMayDecide(t *testing.T) {
 		"\n  decided         | approve by alice ⟨signed with SHA256:abc, ",
 		"\n  its reason      | ok\n",
 		"\n  refused         | approve by mallory: not among those who may decide ⟨",
-		"\nholdfast approve '" + f.ID + "' --digest " + string(f.Action) + "\n",
+		"\nholdfast approve '" + f.ID + "' --digest " + string(f.Action) + " --as NAME --key FILE\n",
 	} {
 		if !strings.Contains(out.String(), want) {
 			t.Errorf("no %q in\n%s", want, out.String())

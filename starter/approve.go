@@ -54,6 +54,7 @@ Exit codes: 0 the approval counts (more may be needed), 7 it does not and why is
 	f := cmd.Flags()
 	f.StringVar(&o.edit, "edit", "", "approve with these `arguments` instead: a JSON object")
 	f.StringVar(&o.editFile, "edit-file", "", "the same from a `file`, - is stdin")
+	completeFiles(cmd, "edit-file")
 	f.BoolVarP(&o.yes, "yes", "y", false, "do not ask on a terminal; elsewhere --digest is needed all the same")
 	return cmd
 }
@@ -80,7 +81,7 @@ func newApprovalsCancel(a *App) *cobra.Command {
 		Use:   "cancel ID",
 		Short: "Withdraw a request: nobody is to decide it",
 		Long: `Withdraws a request for approval, which is neither an approval nor a decline. Those who may decide can do it, and who sent
-the turn's message.
+the turn's message, who has to prove it where policy wants signatures. "holdfast cancel" ends the whole turn without.
 ` + signHelp + `
 
 Exit codes: 0 withdrawn, 7 the decision does not count and why is said, 8 no answer within --wait.`,
@@ -100,6 +101,7 @@ func (o *decideOptions) add(cmd *cobra.Command) {
 	f.BoolVar(&o.full, "full", false, "show long values whole")
 	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait for the turn's word")
 	o.signFlags.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("as", o.app.completeApprovers)
 }
 
 func (o *decideOptions) run(ctx context.Context, id string) error {
@@ -199,6 +201,10 @@ func (o *decideOptions) find(ctx context.Context, c *conn, ref approvalRef) (*fo
 			Approval: agent.Approval{ApprovalRequest: agent.ApprovalRequest{ID: agent.ApprovalID(ref.key, ref.ask), Action: agent.Digest(o.digest)}},
 			workflow: silent.workflow, scope: ref.scope, unseen: true,
 		}, nil
+	}
+	if silent != nil && o.digest != "" {
+		o.app.note("%s with the request's full id, which `holdfast attention` shows, a decision can be sent all the same",
+			o.app.paint(o.app.Err, yellow, "note:"))
 	}
 	if err != nil {
 		return nil, o.app.unanswered(ctx, c, err)

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/approval/signature"
 )
 
@@ -136,14 +135,5 @@ func (o *decideOptions) printBytes(b []byte, d agent.ApprovalDecision) error {
 			Time      string       `json:"time"`
 		}{string(b), signature.Namespace, d.ID, d.Digest, d.Choice, d.Approver, at})
 	}
-	if _, err := a.Out.Write(b); err != nil {
-		return err
-	}
-	again := "the same command"
-	if o.as == "" {
-		again += " with --as " + approval.Visible(d.Approver)
-	}
-	a.note("\nsign exactly these bytes: ssh-keygen -Y sign -n %s -f KEY FILE", signature.Namespace)
-	a.note("then: %s, --signature FILE.sig --time %s in place of --print", again, at)
-	return nil
+	return o.printSigned(a, b, d.Time)
 }

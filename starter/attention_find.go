@@ -149,11 +149,12 @@ func (f *finder) ofTurn(ctx context.Context, at address, d *workflowservice.Desc
 	out := l.matters()
 	b := matter{
 		Kind: matterBudget, Session: at.session, Turn: at.turn, Workflow: at.workflow(),
-		What: "the budget is used up", Command: "holdfast extend " + at.session + " --steps 10",
+		What: "the budget is used up", Command: extendCommand(at.session, ""),
 	}
 	switch {
 	case l.view != nil && !l.view.Deadline.IsZero():
 		b.What, b.Expires = l.view.Waiting, l.view.Deadline
+		b.Command = extendCommand(at.session, b.What)
 		out = append(out, b)
 	case l.log != nil && l.log.waiting && (l.log.attention == agent.AttentionBudget || l.log.attention == "" && len(out) == 0):
 		out = append(out, b)
@@ -245,7 +246,7 @@ func (c *conn) unnamed(at address, info *workflowpb.WorkflowExecutionInfo) []mat
 	case matterApproval:
 		m.Command = "holdfast approvals --session " + at.session
 	case matterBudget:
-		m.Command = "holdfast extend " + at.session + " --steps 10"
+		m.Command = extendCommand(at.session, "")
 	}
 	return []matter{m}
 }

@@ -80,7 +80,7 @@ func (o *cancelOptions) run(ctx context.Context) error {
 		if e.Type == evNotice {
 			p.stderrNotice(e.Text)
 		}
-	}, stay: true}
+	}, stay: true, mute: true}
 	log, err := f.turn(limit, n, nil)
 	switch {
 	case err != nil && ctx.Err() != nil:
@@ -132,8 +132,7 @@ func (o *cancelOptions) print(e ending) error {
 		fmt.Fprintf(a.Out, "turn %d was asked to stop and has not ended yet; it waits for what it is doing\n", e.Turn)
 	}
 	for _, ef := range e.Effects {
-		fmt.Fprintf(a.Out, "%s: %s (%s), key %s\n", line(ef.Tool, 64), cancelText(cmp.Or(ef.Cancel, agent.CancelAsked)),
-			line(string(ef.State), 32), line(ef.Key, 240))
+		fmt.Fprintf(a.Out, "%s: %s (%s), key %s\n", line(ef.Tool, 64), stopText(ef), line(string(ef.State), 32), line(ef.Key, 240))
 	}
 	if e.Dropped > 0 {
 		a.note("%s dropped while it was under way: it may be charged for, and is not in the usage", count(int(e.Dropped), "model call"))
@@ -175,6 +174,14 @@ func (c *conn) runningTurn(ctx context.Context, session string) (int, error) {
 		return 0, err
 	}
 	return n, nil
+}
+
+// stopText says what became of the wish to stop an effect that is open or was asked to stop.
+func stopText(e agent.Effect) string {
+	if e.Cancel == "" && e.State == agent.StateUncertain {
+		return "it had been sent, and nobody knows what became of it"
+	}
+	return cancelText(cmp.Or(e.Cancel, agent.CancelAsked))
 }
 
 // cancelText says what became of the wish to stop an action.

@@ -32,7 +32,7 @@ func newCompensate(a *App) *cobra.Command {
 		Short: "Run, or try again, the compensations of a turn that has ended",
 		Long: `Orders the session to undo what a turn has done, or only the effects named: the last one first, each by the
 compensating tool that its tool names. The session runs it as a workflow of its own, which this command follows:
-0 when all of it was undone, 4 when something was not, 7 when the order was refused, 8 when it waits for a person or
+0 when all of it was undone that some tool undoes, 4 when something was not, 7 when the order was refused, 8 when it waits for a person or
 has not begun in time. The order goes on without this command.`,
 		Example: `  holdfast compensate support-x7k2mq/turn-2 --reason "wrong customer"
   holdfast compensate support-x7k2mq/turn-2 KEY --as alice --key ~/.ssh/id_ed25519`,
@@ -49,6 +49,7 @@ has not begun in time. The order goes on without this command.`,
 	f.StringVar(&o.reason, "reason", "", "why; recorded and shown")
 	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait for its beginning")
 	o.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("as", a.completeApprovers)
 	return cmd
 }
 
@@ -83,6 +84,8 @@ type compensated struct {
 	Status   agent.Status   `json:"status,omitempty"`
 	Why      string         `json:"why,omitempty"`
 	Effects  []agent.Effect `json:"effects,omitempty"` // that were to be undone, and the compensations
+	// Standing are the turn's other effects that have happened and stand: their tools name nothing that undoes them.
+	Standing []agent.Effect `json:"standing,omitempty"`
 }
 
 func (o *compensateOptions) run(ctx context.Context) error {
@@ -129,8 +132,7 @@ func (o *compensateOptions) order(ctx context.Context, scope agent.Scope) (agent
 	}
 	b := approval.CompensateBytes(scope, x)
 	if o.print {
-		_, err := o.app.Out.Write(b)
-		return x, err
+		return x, o.printSigned(o.app, b, at)
 	}
 	x.Signature, err = o.prove(ctx, b)
 	return x, err
@@ -211,7 +213,27 @@ func (o *compensateOptions) follow(ctx context.Context, c *conn, child address, 
 			res.Result = wordRefused
 		}
 	}
+	if res.exit() == ExitDone && len(o.keys) == 0 {
+		res.Standing = o.standing(ctx, c)
+	}
 	return o.report(res)
+}
+
+// standing looks for what the turn has done and nobody undoes: whoever ordered everything to be undone has to know.
+func (o *compensateOptions) standing(ctx context.Context, c *conn) []agent.Effect {
+	f := newFinder(c, o.app.storeAtHand(ctx))
+	defer f.close()
+	all, err := f.one(ctx, o.turn)
+	if err != nil {
+		return nil // the order was carried out all the same
+	}
+	var out []agent.Effect
+	for _, e := range all.Effects {
+		if e.State == agent.StateCommitted && e.Undoes == "" {
+			out = append(out, e.Effect)
+		}
+	}
+	return out
 }
 
 func (o *compensateOptions) report(res compensated) error {
@@ -224,6 +246,9 @@ func (o *compensateOptions) report(res compensated) error {
 	}
 	for _, e := range res.Effects {
 		fmt.Fprintf(a.Out, "%s: %s  %s%s\n", line(string(e.State), 32), line(e.Tool, 64), line(e.Key, 240), because(e.Note))
+	}
+	for _, e := range res.Standing {
+		a.note("%s not undone, because its tool names nothing that undoes it: %s  %s", a.paint(a.Err, yellow, "note:"), line(cmp.Or(e.Summary, e.Tool), 120), line(e.Key, 240))
 	}
 	switch {
 	case exit == ExitDone && len(res.Effects) == 0:

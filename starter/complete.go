@@ -3,7 +3,9 @@ package starter
 import (
 	"context"
 	"fmt"
-	"sort"
+	"iter"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -17,6 +19,60 @@ import (
 // completionTimeout bounds what a press of the tab key may take.
 const completionTimeout = 2 * time.Second
 
+// completeFiles lets a flag take any file: without it the root's default offers nothing.
+func completeFiles(cmd *cobra.Command, flags ...string) {
+	for _, name := range flags {
+		_ = cmd.RegisterFlagCompletionFunc(name, func(*cobra.Command, []string, string) ([]string, cobra.ShellCompDirective) {
+			return nil, cobra.ShellCompDirectiveDefault
+		})
+	}
+}
+
+// completeApprovers offers the people that the policy of the configuration here names, if there is one.
+func (a *App) completeApprovers(_ *cobra.Command, _ []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	cfg, err := worker.LoadPolicy(a.config)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	return prefixed(maps.Keys(cfg.Policy.Approvers), prefix), cobra.ShellCompDirectiveNoFileComp
+}
+
+// completeUncertain offers the keys of the effects that wait for somebody's word.
+func (a *App) completeUncertain(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+	if len(args) > 0 {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
+	defer cancel()
+	c, err := a.connect(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer c.Close()
+	f := newFinder(c, nil)
+	defer f.close()
+	found, _ := f.attention(ctx) // what was found until an error is offered
+	var keys []string
+	for _, m := range found {
+		if (m.Kind == matterUncertain || m.Kind == matterConflict) && strings.HasPrefix(m.Key, prefix) {
+			keys = append(keys, m.Key+"\t"+line(m.What, 80))
+		}
+	}
+	return keys, cobra.ShellCompDirectiveNoFileComp
+}
+
+// prefixed returns those of the names that begin with a prefix, sorted.
+func prefixed(names iter.Seq[string], prefix string) []string {
+	var out []string
+	for name := range names {
+		if strings.HasPrefix(name, prefix) {
+			out = append(out, name)
+		}
+	}
+	slices.Sort(out)
+	return out
+}
+
 // completeAgents offers the agents of the configuration here, if there is one.
 func (a *App) completeAgents(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
@@ -26,14 +82,7 @@ func (a *App) completeAgents(_ *cobra.Command, args []string, prefix string) ([]
 	if err != nil {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	var names []string
-	for name := range cfg.Agents {
-		if strings.HasPrefix(name, prefix) {
-			names = append(names, name)
-		}
-	}
-	sort.Strings(names)
-	return names, cobra.ShellCompDirectiveNoFileComp
+	return prefixed(maps.Keys(cfg.Agents), prefix), cobra.ShellCompDirectiveNoFileComp
 }
 
 // completeSessions offers the open sessions.

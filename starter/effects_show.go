@@ -20,8 +20,9 @@ func newEffectsShow(a *App) *cobra.Command {
 		Short: "Show all that is known of one effect",
 		Long: `Shows each state that an effect went through, with when and by whom, what policy and people decided, how its
 outcome is known and, when holdfast.yaml names the workers' store, the records of its dispatch and its result.`,
-		Example: `  holdfast effects show 'support-x7k2mq~0a1b2c3d:turn-1/2.1/0123456789abcdef'`,
-		Args:    cobra.ExactArgs(1),
+		Example:           `  holdfast effects show 'support-x7k2mq~0a1b2c3d:turn-1/2.1/0123456789abcdef'`,
+		ValidArgsFunction: a.completeUncertain,
+		Args:              cobra.ExactArgs(1),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			k, err := parseKey(args[0])
 			if err != nil {

@@ -100,7 +100,7 @@ func (p *printer) explainStatus(f *follower, r turnEnd) error {
 	case agent.StatusBudget:
 		err.code = ExitBudget
 		err.err = withHint(fmt.Errorf("turn %d of session %q used up its budget%s", r.Turn, f.session, r.used()),
-			"what it did stands; for the next turn to have more: holdfast extend %s --steps 10", f.session)
+			"what it did stands; for the next turn to have more: %s", extendCommand(f.session, r.usedUp()))
 		return err
 	case agent.StatusCancelled:
 		err.code = ExitCancelled
@@ -139,9 +139,17 @@ func (r *turnEnd) answers(session string) string {
 		}
 	}
 	if len(out) == 0 {
-		out = append(out, fmt.Sprintf("give it more with `holdfast extend %s --steps 10`", session))
+		out = append(out, "give it more with `"+extendCommand(session, r.Waiting)+"`")
 	}
 	return fmt.Sprintf("look at it with `holdfast show %s`; %s; or end it with `holdfast cancel %s`", session, strings.Join(out, "; "), session)
+}
+
+// usedUp says what a turn lacked, if that is known.
+func (r *turnEnd) usedUp() string {
+	if r.Reason == nil {
+		return ""
+	}
+	return r.Reason.Message
 }
 
 // used says what a turn has used up.

@@ -21,6 +21,8 @@ type follower struct {
 	show    func(event)
 	// stay goes on following a turn that waits for a person.
 	stay bool
+	// mute leaves unsaid what such a turn waits for.
+	mute bool
 	// at is the cursor after the last event shown, for whoever is interrupted.
 	at   cursor
 	base cursor // positions of workflows around the turn: the session's
@@ -89,7 +91,7 @@ func (f *follower) run(ctx context.Context, log *turnLog, watch *watchdog, p pos
 			switch {
 			case log.waiting && !f.stay:
 				return errStop
-			case log.waiting && !told:
+			case log.waiting && !told && !f.mute:
 				if what := f.conn.waitsFor(ctx, p.Workflow); what != "" {
 					f.notice("it waits for " + line(what, 2*lineLimit))
 				}

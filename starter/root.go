@@ -2,6 +2,7 @@ package starter
 
 import (
 	"errors"
+	"fmt"
 	"io"
 	"strings"
 
@@ -63,7 +64,8 @@ func NewRoot(a *App) *cobra.Command {
 		if strings.Contains(cmd.Use, "[MESSAGE]") {
 			hint += "; put -- before a message that begins with a hyphen"
 		}
-		return withHint(&exitError{ExitUsage, err}, hint, cmd.CommandPath())
+		text, _, _ := strings.Cut(err.Error(), ": strconv.") // which says it in Go's words
+		return withHint(usageError("%s", text), hint, cmd.CommandPath())
 	})
 	root.SuggestionsMinimumDistance = 2
 	root.CompletionOptions.SetDefaultShellCompDirective(cobra.ShellCompDirectiveNoFileComp)
@@ -114,12 +116,24 @@ func strictArgs(cmd *cobra.Command) {
 			if err == nil || errors.As(err, &exit) {
 				return err
 			}
-			return withHint(&exitError{ExitUsage, err}, "usage: %s", cmd.UseLine())
+			return withHint(usageError("%s", wanted(cmd, args)), "usage: %s", cmd.UseLine())
 		}
 	}
 	for _, sub := range cmd.Commands() {
 		strictArgs(sub)
 	}
+}
+
+// wanted says what a command takes and what it got instead.
+func wanted(cmd *cobra.Command, args []string) string {
+	takes := "no argument"
+	if _, names, ok := strings.Cut(cmd.Use, " "); ok && !strings.HasPrefix(names, "-") {
+		takes = names
+	}
+	if len(args) == 0 {
+		return cmd.CommandPath() + " takes " + takes
+	}
+	return fmt.Sprintf("%s takes %s, and got %s: %s", cmd.CommandPath(), takes, count(len(args), "argument"), line(strings.Join(args, " "), 80))
 }
 
 // groupArgs is for commands that only hold others.

@@ -30,8 +30,8 @@ func (m *messageFlags) add(cmd *cobra.Command) {
 	f.StringVar(&m.from, "from", claimed(), "who sends it; recorded, not verified")
 	f.StringVar(&m.sign, "sign", "", "prove who sends it: sign with the SSH `key` in this file; a .pub file, or the word agent, uses the ssh-agent")
 	f.StringVar(&m.as, "as", "", "with --sign: in whose `name`, as policy knows it (default: --from, HOLDFAST_APPROVER, the user)")
-	_ = cmd.MarkFlagFilename("sign")
 	f.StringVar(&m.queue, "task-queue", "", "task queue of the workers (default: the configuration's, or \"holdfast\")")
+	completeFiles(cmd, "file", "sign")
 }
 
 func (m *messageFlags) message(a *App, args []string) (agent.Message, error) {

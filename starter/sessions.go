@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -134,8 +135,9 @@ func (o *sessionsOptions) query() string {
 
 // A runningTurn is the turn that a session has in progress.
 type runningTurn struct {
-	n      int
-	status string
+	n         int
+	status    string
+	attention string // what it needs a person for
 }
 
 // runningTurns finds the turns in progress by their session.
@@ -148,7 +150,7 @@ func (o *sessionsOptions) runningTurns(ctx context.Context, c *conn) (map[string
 			if status == "" {
 				status = string(agent.StatusRunning)
 			}
-			out[session] = runningTurn{n, status}
+			out[session] = runningTurn{n, status, c.attribute(info, agent.AttributeAttention)}
 		}
 		return true
 	})
@@ -176,6 +178,7 @@ func (c *conn) listed(info *workflowpb.WorkflowExecutionInfo, running map[string
 	}
 	if t, ok := running[s.Session]; ok && s.Status != sessionClosed {
 		s.Status, s.Turn = t.status, t.n
+		s.Attention = cmp.Or(t.attention, s.Attention)
 	}
 	return s
 }

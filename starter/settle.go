@@ -40,12 +40,14 @@ not come in time exits with 8; the settlement is on its way then and need not be
 			o.key = args[0]
 			return o.run(cmd.Context())
 		},
+		ValidArgsFunction: a.completeUncertain,
 	}
 	f := cmd.Flags()
 	f.StringVar(&o.outcome, "outcome", "", "committed: it happened; or failed: it did not")
 	f.StringVar(&o.evidence, "evidence", "", "what you saw that tells so; recorded and shown")
 	f.DurationVar(&o.wait, "wait", 30*time.Second, "how long to wait for the word on it")
 	o.add(cmd)
+	_ = cmd.RegisterFlagCompletionFunc("as", a.completeApprovers)
 	_ = cmd.RegisterFlagCompletionFunc("outcome", cobra.FixedCompletions([]string{"committed", "failed"}, cobra.ShellCompDirectiveNoFileComp))
 	return cmd
 }
@@ -86,8 +88,7 @@ func (o *settleOptions) run(ctx context.Context) error {
 		return err
 	}
 	if o.print {
-		_, err := o.app.Out.Write(approval.SettlementBytes(o.keyed.Scope, x))
-		return err
+		return o.printSigned(o.app, approval.SettlementBytes(o.keyed.Scope, x), x.Time)
 	}
 	c, err := o.app.connect(ctx)
 	if err != nil {

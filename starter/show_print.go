@@ -47,6 +47,9 @@ func (a *App) printTurn(s *shownTurn) {
 		a.printAction(fmt.Sprint(i+1), act)
 	}
 	a.printEffects(s)
+	if len(s.Refused) > 0 {
+		fmt.Fprintf(a.Out, "\n%s\n", a.paint(a.Out, bold, "words that do not count"))
+	}
 	for _, r := range s.Refused {
 		fmt.Fprintf(a.Out, "  refused %s%s: %s\n", clock(r.At), by(r.Approver), line(r.Why, 2*lineLimit))
 	}
@@ -57,7 +60,11 @@ func (a *App) printEffects(s *shownTurn) {
 	if len(s.Effects)+len(s.Folded) == 0 {
 		return
 	}
-	fmt.Fprintf(a.Out, "\n%s (told by its %s)\n", a.paint(a.Out, bold, "effects"), line(s.Source, 32))
+	later := ""
+	if s.Source == sourceClosing {
+		later = "; with what came later: holdfast effects " + address{session: s.Session, turn: s.Turn}.String()
+	}
+	fmt.Fprintf(a.Out, "\n%s (told by its %s%s)\n", a.paint(a.Out, bold, "effects"), line(s.Source, 32), later)
 	for _, e := range s.Effects {
 		fmt.Fprintf(a.Out, "  %s %s  %s\n", line(string(e.State), 32), line(e.Tool, 64), line(e.Key, 240))
 		a.field("  note", e.Note)

@@ -11,6 +11,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/approval/signature"
 )
 
@@ -30,8 +31,7 @@ func (s *signFlags) add(cmd *cobra.Command) {
 	f.BoolVar(&s.print, "print", false, "print the bytes to sign, for a key that is elsewhere, and send nothing")
 	f.StringVar(&s.signatureFile, "signature", "", "send a signature made elsewhere, from a `file`; needs the --time that --print said")
 	f.StringVar(&s.signedAt, "time", "", "when it was signed, as --print said it (`RFC 3339`)")
-	_ = cmd.MarkFlagFilename("key")
-	_ = cmd.MarkFlagFilename("signature")
+	completeFiles(cmd, "key", "signature")
 }
 
 // check refuses flags that contradict each other.
@@ -81,6 +81,20 @@ func (s *signFlags) prove(ctx context.Context, b []byte) (string, error) {
 		return "", nil
 	}
 	return signWith(ctx, key, b)
+}
+
+// printSigned prints what is to be signed elsewhere, and says on stderr how to go on.
+func (s *signFlags) printSigned(a *App, b []byte, at time.Time) error {
+	if _, err := a.Out.Write(b); err != nil {
+		return err
+	}
+	again := "the same command"
+	if s.as == "" {
+		again += " with --as " + approval.Visible(s.approver())
+	}
+	a.note("\nsign exactly these bytes: ssh-keygen -Y sign -n %s -f KEY FILE", signature.Namespace)
+	a.note("then: %s, --signature FILE.sig --time %s in place of --print", again, at.Format(time.RFC3339Nano))
+	return nil
 }
 
 // signed says whether prove will return a signature.

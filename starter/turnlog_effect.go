@@ -2,6 +2,7 @@ package starter
 
 import (
 	"fmt"
+	"strings"
 
 	historypb "go.temporal.io/api/history/v1"
 
@@ -128,7 +129,19 @@ func (t *turnLog) resulted(key string, r *agent.ToolResult, who string) []event 
 }
 
 func settleCommand(key string) string {
-	return "holdfast effects settle " + quoted(key) + " --outcome committed|failed --evidence '...'"
+	return "holdfast effects settle " + quoted(key) + " --outcome 'committed|failed' --evidence '...'"
+}
+
+// extendCommand is what gives a turn more of what it has used up, as it says it; of steps when that is not known.
+func extendCommand(session, waiting string) string {
+	flags := "--steps 10"
+	used, _, _ := strings.Cut(waiting, ":")
+	for what, more := range map[string]string{" tokens": "--tokens 100000", " in cost": "--cost 1.00", " effects": "--effects 1", " of work": "--time 10m"} {
+		if strings.Contains(used, what) {
+			flags = more
+		}
+	}
+	return "holdfast extend " + session + " " + flags
 }
 
 // reconciled reads what the destination or the store said about effects whose activity left no answer.
@@ -161,8 +174,8 @@ func (t *turnLog) settledEvent(key string, r *agent.ToolResult, who string) even
 		name = "tool " + line(known.Tool, 64)
 	}
 	e.Text = fmt.Sprintf("%s: settled as %s%s", name, line(string(r.State), 32), by(who))
-	if r.Evidence != "" {
-		e.Text += " (" + line(r.Evidence, lineLimit) + ")"
+	if seen := strings.TrimPrefix(r.Evidence, "settled"+by(who)+": "); seen != "" {
+		e.Text += " (" + line(seen, lineLimit) + ")"
 	}
 	return e
 }

@@ -50,8 +50,9 @@ func (t *turnLog) attributes(ev *historypb.HistoryEvent) []event {
 	}
 	if t.attention == agent.AttentionBudget && before != t.attention && t.waiting {
 		out = append(out, event{
-			Type: evBudget, Command: "holdfast extend " + t.scope().Session,
-			Text: "the budget is used up; give it more with: holdfast extend " + line(t.scope().Session, 64),
+			Type: evBudget, Command: extendCommand(t.scope().Session, ""),
+			Text: "the budget is used up; give it more with: " + line(extendCommand(t.scope().Session, ""), 120) +
+				", or what else it lacks: --tokens, --cost, --effects, --time",
 		})
 	}
 	return out
@@ -222,6 +223,17 @@ func (t *turnLog) completed(ps *commonpb.Payloads) (agent.Status, *agent.TurnRes
 	return agent.StatusFailed, nil, &agent.Reason{Type: agent.ErrInternal, Message: "the turn's result " + shown(err)}
 }
 
+// unresolved counts the effects that somebody has to look at: the result of a compensation lists what it undid, too.
+func unresolved(effects []agent.Effect) int {
+	n := 0
+	for _, e := range effects {
+		if effect.Unresolved(e) {
+			n++
+		}
+	}
+	return n
+}
+
 func (t *turnLog) end(status agent.Status, r *agent.TurnResult, reason *agent.Reason) []event {
 	t.ended, t.waiting, t.status, t.reason = true, false, status, reason
 	t.withdrawn()
@@ -240,7 +252,7 @@ func (t *turnLog) end(status agent.Status, r *agent.TurnResult, reason *agent.Re
 	}
 	if r != nil {
 		e.Usage = &r.Usage
-		if n := len(r.Effects); n > 0 {
+		if n := unresolved(r.Effects); n > 0 {
 			e.Text += fmt.Sprintf("; %s not resolved", count(n, "effect"))
 		}
 	}

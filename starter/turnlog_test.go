@@ -257,7 +257,7 @@ func TestOnlyTheSettlementThatCountsIsNamed(t *testing.T) {
 	log, text := s.read()
 	wantText(t, text, "effect.uncertain it is not known whether tool pay happened; the turn waits until somebody has found out: holdfast effects settle '"+keys[0],
 		"effect.refused a settlement by mallory does not count: no right",
-		"effect.settled tool pay: settled as committed by alice (settled by alice: line 7)", "effect.conflict tool pay: two outcomes contradict")
+		"effect.settled tool pay: settled as committed by alice (line 7)", "effect.conflict tool pay: two outcomes contradict")
 	if e := log.effect(keys[0]); states(e) != "requested authorized dispatched uncertain committed" || e.Conflict == "" {
 		t.Errorf("it went through %q, conflict %q", states(e), e.Conflict)
 	}
