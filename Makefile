@@ -76,7 +76,7 @@ bench: ## compare a turn with a naive loop and a floor (tests/bench; BENCHFLAGS=
 	$(GO) build -o bin/bench ./tests/bench
 	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" bin/bench $(BENCHFLAGS)
 
-histories: ## record the replay histories that this release lacks, then replay all (tests/histories; about a minute)
+histories: ## record the replay histories that this release lacks, then replay all (tests/histories; about four minutes)
 	@tools/temporal.sh >/dev/null
 	$(GOTEST) -count=1 -timeout 20m -v -run '^TestRecord$$' ./tests/histories -record
 	$(GO) test ./tests/histories

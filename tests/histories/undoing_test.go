@@ -3,6 +3,9 @@ package histories
 import (
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
+	"go.temporal.io/api/workflowservice/v1"
+
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/internal/modeltest"
@@ -133,6 +136,23 @@ func resetScenes() []scene {
 				s.given(1, 1)
 				s.approve(1, bob)
 				s.ended(1)
+				s.close(false)
+			},
+		},
+		{
+			session: "reset-after-decline", kinds: map[string]int{"turn-reset-after-decline": 1}, model: refunds, policy: anybody,
+			play: func(s *stage) {
+				s.send(1)
+				s.decide(1, somebody.on(s.asks(1, 1)[0], agent.ChoiceDecline))
+				s.ended(1)
+				run := s.run(1)
+				d := &draft{s.t, s.fetch(s.id(1), run)}
+				_, err := s.client.WorkflowService().ResetWorkflowExecution(s.t.Context(), &workflowservice.ResetWorkflowExecutionRequest{
+					Namespace: "default", WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: s.id(1), RunId: run},
+					Reason: "recorded", RequestId: run, WorkflowTaskFinishEventId: d.event(completed, 1).GetWorkflowExecutionCompletedEventAttributes().GetWorkflowTaskCompletedEventId(),
+				})
+				s.must(err)
+				s.over(s.id(1))
 				s.close(false)
 			},
 		},
