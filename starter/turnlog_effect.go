@@ -156,7 +156,10 @@ func (t *turnLog) reconciled(act *activity, r *agent.ReconcileResult) []event {
 		if before == nil {
 			continue
 		}
-		if res.State == agent.StateUncertain {
+		switch {
+		case endedUnsent(e.State) && res.State != agent.StateCommitted && res.State != agent.StateUncertain:
+			continue // it was asked whether an earlier authority had let it go: that nothing was sent is no news
+		case res.State == agent.StateUncertain:
 			out = append(out, t.resulted(e.Key, res, "")...)
 			continue
 		}
@@ -164,6 +167,15 @@ func (t *turnLog) reconciled(act *activity, r *agent.ReconcileResult) []event {
 		out = append(out, t.resulted(e.Key, res, "")...)
 	}
 	return out
+}
+
+// endedUnsent says whether an effect waits for its approval or was not to be sent when somebody asked about it.
+func endedUnsent(s agent.State) bool {
+	switch s {
+	case agent.StateAwaitingApproval, agent.StateDeclined, agent.StateExpired, agent.StateCancelled, agent.StateSuperseded:
+		return true
+	}
+	return false
 }
 
 func (t *turnLog) settledEvent(key string, r *agent.ToolResult, who string) event {
