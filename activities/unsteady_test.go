@@ -160,12 +160,15 @@ func (b *unsteady) Close() error            { return nil }
 func (b *unsteady) Attributes(context.Context, string) (*driver.Attributes, error) {
 	return nil, errors.ErrUnsupported
 }
+
 func (b *unsteady) Copy(context.Context, string, string, *driver.CopyOptions) error {
 	return errors.ErrUnsupported
 }
+
 func (b *unsteady) Delete(context.Context, string, *driver.DeleteOptions) error {
 	return errors.ErrUnsupported
 }
+
 func (b *unsteady) SignedURL(context.Context, string, *driver.SignedURLOptions) (string, error) {
 	return "", errors.ErrUnsupported
 }
