@@ -135,6 +135,10 @@ func (c *Config) policyHints(p *PolicyReport) []string {
 	if c.Policy.AcceptUnsigned {
 		out = append(out, "unsigned: accept: whoever reaches Temporal can decide under anybody's name; take it out where more than one person does")
 	}
+	if open := p.openWhenFailing(); len(open) > 0 {
+		out = append(out, fmt.Sprintf("a condition of %s that cannot be evaluated asks by the default approval, and anybody may give that; "+
+			"name people in policy.approval too", clipList(open)))
+	}
 	var asks, denied []string
 	for _, v := range p.Verdicts {
 		switch {
@@ -153,6 +157,24 @@ func (c *Config) policyHints(p *PolicyReport) []string {
 	}
 	return out
 }
+
+// openWhenFailing names rules that allow by what a model sends, where other rules name who is to be asked: a call that
+// such a condition cannot be evaluated for is asked about by the default approval, which names nobody.
+func (p *PolicyReport) openWhenFailing() []string {
+	named := slices.ContainsFunc(p.Rules, func(r RuleReport) bool { return r.Approval != nil && len(r.Approval.By) > 0 })
+	if len(p.Approval.By) > 0 || !named {
+		return nil
+	}
+	var out []string
+	for _, r := range p.Rules {
+		if r.Then == agent.DecisionAllow && argsUsed.MatchString(r.When) {
+			out = append(out, r.Name)
+		}
+	}
+	return out
+}
+
+var argsUsed = regexp.MustCompile(`\bargs\b`)
 
 var (
 	toolEquals  = regexp.MustCompile(`\btool\s*[=!]=\s*("[^"]*"|'[^']*')`)

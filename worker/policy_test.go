@@ -189,6 +189,7 @@ policy:
 		"hello  pay   deny (posture-plan)", "hello  look  allow (no-rule)",
 		"once (not declared), high risk", "undone by refund", "irreversible",
 		"hint: unsigned: accept",
+		"hint: a condition of small that cannot be evaluated asks by the default approval, and anybody may give that",
 		"hint: every call of hello: pay, hello: wipe is denied",
 		`hint: rule small speaks of the tool "pya", which there is not; did you mean "pay"?`,
 		"hint: pay says how to ask what became of a call and its effect is once",
