@@ -32,7 +32,6 @@ type storm struct {
 	mu     sync.Mutex
 	rnd    *rand.Rand
 	limit  int // of troubles that are still to come
-	policy *policy.Policy
 	books  []booking
 	trace  []string
 	began  time.Time
@@ -536,10 +535,13 @@ func (s *storm) judge(key string, l *effect.Ledger) {
 	for _, b := range s.books {
 		died = died || b.key == key && b.life.dead
 	}
+	shown := e.State == agent.StateCommitted || e.State == agent.StateUncertain || e.Conflict != ""
+	// What a person said of an attempt that died is nobody else's to correct.
+	said := s.lied || died && e.Trail[len(e.Trail)-1].By != ""
 	switch {
 	case n > 1:
 		s.t.Errorf("done %d times", n)
-	case n == 1 && e.State != agent.StateCommitted && e.State != agent.StateUncertain && e.Conflict == "" && !(s.lied || died && e.Trail[len(e.Trail)-1].By != ""):
+	case n == 1 && !shown && !said:
 		s.t.Errorf("done, and the ledger says %s", e.State)
 	case n == 0 && e.State == agent.StateCommitted && e.Conflict == "" && !s.lied:
 		s.t.Errorf("not done, and the ledger says %s", e.State)
