@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"go.temporal.io/api/serviceerror"
 	"go.temporal.io/sdk/temporal"
@@ -31,14 +32,19 @@ func (r *toolRun) tellLate() {
 
 // unheard says whether nobody takes the result of this attempt, or of the one that it finds out for.
 func (r *toolRun) unheard() bool {
-	p := r.pulse
-	switch {
-	case r.attempted != nil:
-		p = r.attempted
-	case r.only:
+	if r.only && r.attempted == nil {
 		return false
 	}
+	p := r.owner()
 	return p.givenUp() || (p.cancelled() || p.old()) && !r.awaited(p)
+}
+
+// owner is the attempt that a run is of, or finds out for.
+func (r *toolRun) owner() *pulse {
+	if r.attempted != nil {
+		return r.attempted
+	}
+	return r.pulse
 }
 
 // awaited asks the server whether it still waits for an attempt that may not know: a cancelled one does not hear any more
@@ -53,18 +59,37 @@ func (r *toolRun) awaited(p *pulse) bool {
 	return err == nil || temporal.IsCanceledError(err)
 }
 
+// tellFor is how long a server that cannot be reached is told of a late outcome. Nobody waits for the attempt any more.
+const tellFor = 15 * time.Minute
+
 // settle signals a workflow; false when it has ended. A signal that is lost leaves the effect as it was: uncertain,
 // and to be settled by asking again.
 func (r *toolRun) settle(workflow string) bool {
-	told, err := persist(r.ctx, func(ctx context.Context) (bool, error) {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), tellFor)
+	defer cancel()
+	for wait := firstWait; ; wait = min(2*wait, longWait) {
+		last := r.owner().stopping() // then the worker waits for it
 		err := r.Client.SignalWorkflow(ctx, workflow, "", agent.SignalSettle, agent.Settlement{Key: r.key})
 		var gone *serviceerror.NotFound
-		if errors.As(err, &gone) {
-			return false, nil
+		switch {
+		case errors.As(err, &gone):
+			return false
+		case err == nil || last || r.pauses(ctx, wait):
+			return true
 		}
-		return true, err
-	})
-	return told || err != nil
+	}
+}
+
+// pauses sleeps for a while, or until the worker stops. It returns true when ctx has ended.
+func (r *toolRun) pauses(ctx context.Context, wait time.Duration) bool {
+	t := time.NewTimer(jitter(wait))
+	defer t.Stop()
+	select {
+	case <-t.C:
+	case <-r.owner().stops:
+	case <-ctx.Done():
+	}
+	return ctx.Err() != nil
 }
 
 // Beside the record of an outcome stands, under lateKey, what a given-up attempt saw that contradicts it.

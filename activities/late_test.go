@@ -221,3 +221,30 @@ func TestAnAttemptThatMayHaveBeenGivenUpAsksWhetherItStillCounts(t *testing.T) {
 		}
 	})
 }
+
+func TestAServerThatCannotBeReachedIsToldWhenItCan(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for outage, told := range map[time.Duration]bool{10 * time.Minute: true, time.Hour: false} {
+			w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), slow("paid", nil)))
+			w.heard.down = time.Now().Add(outage)
+			in := w.asked("pay", `{}`)
+			if _, err := w.during(in, context.DeadlineExceeded); err != nil {
+				t.Fatal(err)
+			}
+			if got := len(w.heard.all()) > 0; got != told {
+				t.Errorf("after %s: told %q", outage, w.heard.all())
+			}
+		}
+		// A worker that stops does not wait for that.
+		w := newWorld(t, "mem://", newFake(t, spec(agent.ClassOnce), slow("paid", nil)))
+		w.heard.down, w.stops = time.Now().Add(time.Hour), make(chan struct{})
+		time.AfterFunc(time.Minute, func() { close(w.stops) })
+		began := time.Now()
+		if _, err := w.during(w.asked("pay", `{}`), errGone); err != nil {
+			t.Fatal(err)
+		}
+		if took := time.Since(began); took < time.Minute || took > 70*time.Second {
+			t.Errorf("it ended after %s", took)
+		}
+	})
+}

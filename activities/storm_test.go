@@ -20,6 +20,7 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/effect"
 	"github.com/holdfast-run/holdfast/policy"
+	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
 )
 
@@ -51,15 +52,23 @@ type stormKind struct {
 	honours bool // keys, for the window
 	asked   bool
 	window  time.Duration
+	undo    bool // the action is a compensation, which a person orders again
+	atOnce  bool // the identical action comes while the first is under way
 }
 
 var stormKinds = []stormKind{
-	{"honours keys", agent.ClassIdempotent, true, false, 24 * time.Hour},
-	{"honours keys for a while", agent.ClassIdempotent, true, false, 3 * time.Minute},
-	{"honours keys for a while and can be asked", agent.ClassIdempotent, true, true, 3 * time.Minute},
-	{"can be asked", agent.ClassReconcilable, false, true, 0},
-	{"can be asked, and must not be sent twice", agent.ClassOnce, false, true, 0},
-	{"neither", agent.ClassOnce, false, false, 0},
+	{"honours keys", agent.ClassIdempotent, true, false, 24 * time.Hour, false, false},
+	{"honours keys for a while", agent.ClassIdempotent, true, false, 3 * time.Minute, false, false},
+	{"honours keys for a while and can be asked", agent.ClassIdempotent, true, true, 3 * time.Minute, false, false},
+	{"can be asked", agent.ClassReconcilable, false, true, 0, false, false},
+	{"can be asked, and must not be sent twice", agent.ClassOnce, false, true, 0, false, false},
+	{"neither", agent.ClassOnce, false, false, 0, false, false},
+	{"undone where keys are honoured", agent.ClassIdempotent, true, false, 24 * time.Hour, true, false},
+	{"undone where it can be asked", agent.ClassReconcilable, false, true, 0, true, false},
+	{"undone where neither", agent.ClassOnce, false, false, 0, true, false},
+	{"at once where keys are honoured", agent.ClassIdempotent, true, false, 24 * time.Hour, false, true},
+	{"at once where it can be asked", agent.ClassReconcilable, false, true, 0, false, true},
+	{"at once where neither", agent.ClassOnce, false, false, 0, false, true},
 }
 
 type booking struct {
@@ -205,13 +214,15 @@ func (l *life) moment(what string) {
 
 func (s *storm) fault(ctx context.Context, op, name string) (x fault) {
 	l := lifeOf(ctx)
-	l.moment("before " + op + " " + name[strings.IndexByte(name, '/')+1:])
+	name = name[strings.IndexByte(name, '/')+1:]
+	l.moment("before " + op + " " + name)
+	x.then = func() { l.moment("after " + op + " " + name) }
 	if !s.strikes(10) {
 		return x
 	}
 	switch s.pick(0, 1, 2, 3, 4) {
 	case 4:
-		if x.torn, x.unsaid = true, s.chance(50); op == "create" && !x.unsaid && !strings.Contains(name, "/results/") {
+		if x.torn, x.unsaid = true, s.chance(50); op == "create" && !x.unsaid && !strings.HasPrefix(name, "results/") {
 			x.torn = false // a store that says that it has kept what it has not is no store
 		}
 		s.set(func() { s.torn = true })
@@ -464,7 +475,7 @@ func (s *storm) turn(name string, in agent.ToolInput, l *effect.Ledger) {
 		res = s.stubborn(func() (agent.ToolResult, error) { return s.reconcile(s.t.Context(), s.snap, s.scope, e) })
 		s.say("reconciled: %s (%s)", res.State, res.Note)
 	}
-	s.doubt = time.Now()
+	s.set(func() { s.doubt = time.Now() })
 	if err := l.Settle(key, res, time.Now(), ""); err != nil {
 		s.t.Error(err)
 	}
@@ -485,7 +496,10 @@ func (s *storm) stubborn(f func() (agent.ToolResult, error)) agent.ToolResult {
 
 // look is what happens to an effect after its turn: late words, a person who looks, somebody who asks again.
 func (s *storm) look(key string, l *effect.Ledger) {
-	e, _ := l.Get(key)
+	e, ok := l.Get(key)
+	if !ok {
+		return
+	}
 	s.mu.Lock()
 	told := slices.Contains(s.late, key)
 	s.late = slices.DeleteFunc(s.late, func(k string) bool { return k == key })
@@ -528,7 +542,10 @@ func (s *storm) look(key string, l *effect.Ledger) {
 }
 
 func (s *storm) judge(key string, l *effect.Ledger) {
-	e, _ := l.Get(key)
+	e, ok := l.Get(key)
+	if !ok { // it never came to that
+		return
+	}
 	n := s.booked(key, time.Now())
 	s.say("%s is %s (%s) conflict %q, %d in the books", key, e.State, e.Note, e.Conflict, n)
 	died := false
@@ -548,6 +565,63 @@ func (s *storm) judge(key string, l *effect.Ledger) {
 	}
 	if rec, err := s.space().Result(context.Background(), key); e.State == agent.StateUncertain && err == nil && !s.torn && !s.deaf {
 		s.t.Errorf("its record says %s, and the ledger %s", rec.Tool.State, e.State)
+	}
+}
+
+// due says whether an action is to be done, which for a compensation a plan says by the records of those before.
+func (s *storm) due(in agent.ToolInput) bool {
+	if in.Undoes == "" {
+		return true
+	}
+	p := &planner{Activities: s.Activities, snap: s.snap, space: s.space()}
+	t := task{effect: agent.Effect{Key: in.Undoes, State: agent.StateCommitted}}
+	s.stubborn(func() (agent.ToolResult, error) {
+		keys, err := s.space().List(s.t.Context(), store.KindDispatches, agent.TurnKeys(s.scope, in.Turn))
+		if err == nil {
+			err = p.undone(s.t.Context(), &t, keys)
+		}
+		return agent.ToolResult{}, err
+	})
+	s.say("before %s: %s, %q", in.Key(), t.effect.State, t.before)
+	return t.before == "" && t.effect.State == agent.StateCommitted
+}
+
+// rage takes an action and one that is identical to it, or a compensation and the next of the same effect, through the
+// storm: one after the other, or both at once.
+func (s *storm) rage(in agent.ToolInput) {
+	var l, other effect.Ledger
+	again := s.at(in, 7)
+	if in.Undoes != "" {
+		again = in
+		again.Undo = 2
+	}
+	if s.kind.atOnce {
+		var both sync.WaitGroup
+		both.Go(func() { s.turn("A", in, &l) })
+		time.Sleep(s.span(time.Minute))
+		both.Go(func() { s.turn("B", again, &other) })
+		both.Wait()
+	} else {
+		s.turn("A", in, &l)
+		for range 20 {
+			s.look(in.Key(), &l)
+			time.Sleep(s.pick(time.Second, 5*time.Second, 20*time.Second, time.Minute))
+		}
+		if s.due(again) {
+			s.turn("B", again, &other)
+		}
+	}
+	s.lives.Wait()
+	time.Sleep(4 * time.Hour) // whatever was left behind has ended
+	for range 5 {
+		s.look(in.Key(), &l)
+		s.look(again.Key(), &other)
+		time.Sleep(time.Minute)
+	}
+	s.judge(in.Key(), &l)
+	s.judge(again.Key(), &other)
+	if n := s.booked(in.Key(), time.Now()) + s.booked(again.Key(), time.Now()); n > 1 && !s.lied {
+		s.t.Errorf("two identical actions were done %d times", n)
 	}
 }
 
@@ -582,31 +656,11 @@ func weather(t *testing.T, seed uint64, kind stormKind) {
 			return s.snap
 		}
 		in := s.asked("pay", `{}`)
+		if kind.undo {
+			in.Undoes, in.Undo = agent.ActionKey(s.scope, agent.Place{Turn: 1, Step: 1, Call: 1}, agent.DigestOf(nil)), 1
+		}
 		s.limit = limit
-		var l effect.Ledger
-		s.turn("A", in, &l)
-		for range 20 {
-			s.look(in.Key(), &l)
-			time.Sleep(s.pick(time.Second, 5*time.Second, 20*time.Second, time.Minute))
-		}
-		again := s.at(in, 7)
-		s.turn("B", again, &l)
-		s.lives.Wait()
-		for range 3 {
-			s.look(in.Key(), &l)
-			time.Sleep(s.pick(time.Second, 5*time.Second, 20*time.Second, time.Minute))
-		}
-		time.Sleep(4 * time.Hour)
-		for range 3 {
-			s.look(in.Key(), &l)
-			s.look(again.Key(), &l)
-			time.Sleep(time.Second)
-		}
-		s.judge(in.Key(), &l)
-		s.judge(again.Key(), &l)
-		if n := s.booked(in.Key(), time.Now()) + s.booked(again.Key(), time.Now()); n > 1 && !s.lied {
-			t.Errorf("two identical actions were done %d times", n)
-		}
+		s.rage(in)
 		if t.Failed() {
 			t.Logf("seed %d:\n%s", seed, strings.Join(s.trace, "\n"))
 		}

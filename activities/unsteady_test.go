@@ -26,6 +26,7 @@ type fault struct {
 	lost   bool          // it never arrives
 	unsaid bool          // it arrives, and its answer is an error
 	torn   bool          // what is read, or written, is damaged
+	then   func()        // what happens to whoever asked, when the request has been carried out
 }
 
 // An unsteady bucket is in memory. Each request asks what goes wrong with it: op is "create", "read" or "list".
@@ -64,6 +65,9 @@ func (b *unsteady) do(ctx context.Context, op, name string, f func(torn bool) er
 	err := f(x.torn)
 	b.mu.Unlock()
 	time.Sleep(x.after)
+	if x.then != nil {
+		x.then()
+	}
 	if x.unsaid {
 		err = errBucket
 	}

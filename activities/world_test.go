@@ -38,7 +38,8 @@ type signals struct {
 	mu   sync.Mutex
 	sent []string // "<workflow> <signal> <key>"
 	gone map[string]bool
-	beat error // what the server says to a heartbeat
+	beat error     // what the server says to a heartbeat
+	down time.Time // until when it cannot be reached
 }
 
 func (s *signals) RecordActivityHeartbeat(context.Context, []byte, ...any) error { return s.beat }
@@ -46,6 +47,9 @@ func (s *signals) RecordActivityHeartbeat(context.Context, []byte, ...any) error
 func (s *signals) SignalWorkflow(_ context.Context, workflow, _, name string, arg any) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
+	if time.Now().Before(s.down) {
+		return errors.New("unavailable")
+	}
 	if s.gone[workflow] {
 		return serviceerror.NewNotFound("workflow execution already completed")
 	}
