@@ -302,3 +302,23 @@ func TestBadAsksAreRefusedAtStart(t *testing.T) {
 		}
 	}
 }
+
+// A cache on the way answers with what was so before the call.
+func TestAnAnswerFromACacheProvesNothing(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[string]Finding{"": Absent, "0": Absent, "7": Unknown, "x": Unknown} {
+		b := serve(t, func(w http.ResponseWriter, r *http.Request) {
+			if r.Header.Get("Cache-Control") != "no-cache" {
+				t.Error("a cache may answer")
+			}
+			if age != "" {
+				w.Header().Set("Age", age)
+			}
+			w.WriteHeader(http.StatusNotFound)
+		})
+		got, _, err := reconcile(t, asking(t, b.URL, HTTPAsk{URL: "/refunds?key={key}", Found: "status == 200", Absent: "status == 404"}), `{"order":"42"}`)
+		if got != want || (err != nil) != (want == Unknown) {
+			t.Errorf("age %q: %s, %v", age, got, err)
+		}
+	}
+}

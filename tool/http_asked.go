@@ -18,6 +18,7 @@ type httpAnswer struct {
 	status int
 	data   []byte
 	kind   string
+	cached bool // by somebody on the way, so that it is from before
 }
 
 // Reconcile asks what became of the call. An answer that is about the asking and not about the call proves nothing,
@@ -45,9 +46,12 @@ func (a *httpAsk) Reconcile(ctx context.Context, c Call) (Finding, Result, error
 	return Found, Result{Data: ans.data, Type: ans.kind}, nil
 }
 
-// speaks says whether an answer is one about the call: done, or a refusal that is not about who asks, how often, or
-// when.
+// speaks says whether an answer is one about the call as it is now: done, or a refusal that is not about who asks, how
+// often, or when, and from the destination itself.
 func (ans httpAnswer) speaks() bool {
+	if ans.cached {
+		return false
+	}
 	switch ans.status {
 	case http.StatusUnauthorized, http.StatusForbidden, http.StatusMethodNotAllowed, http.StatusProxyAuthRequired,
 		http.StatusRequestTimeout, http.StatusConflict, http.StatusTooEarly, http.StatusTooManyRequests:
@@ -108,7 +112,8 @@ func (a *httpAsk) ask(ctx context.Context, c Call) (ans httpAnswer, err error) {
 	case int64(len(data)) > a.limit:
 		return ans, fmt.Errorf("%q answered %d with more than %d bytes; ask for less", a.target.base.Host, resp.StatusCode, a.limit)
 	}
-	return httpAnswer{resp.StatusCode, data, answerType(resp.Header.Get("Content-Type"), data)}, nil
+	age := strings.TrimLeft(resp.Header.Get("Age"), "0")
+	return httpAnswer{resp.StatusCode, data, answerType(resp.Header.Get("Content-Type"), data), age != ""}, nil
 }
 
 func (a *httpAsk) request(ctx context.Context, c Call) (*http.Request, error) {
@@ -138,6 +143,7 @@ func (a *httpAsk) request(ctx context.Context, c Call) (*http.Request, error) {
 		return nil, err
 	}
 	req.Header.Set("User-Agent", "holdfast")
+	req.Header.Set("Cache-Control", "no-cache") // what was so proves nothing
 	for name, values := range a.headers {
 		req.Header[name] = values
 	}
