@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"strings"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -344,19 +345,18 @@ func TestAToolThatHasChangedIsNotAsked(t *testing.T) {
 func TestAbsenceProvesNothingWhileAFunctionMayStillSend(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		f := askable(t, agent.ClassReconcilable, time.Second, nil)
-		books := 0
-		first := true
+		var books atomic.Int32
+		var tried atomic.Bool
 		f.do = func(_ context.Context, c tool.Call) (tool.Result, error) {
 			time.Sleep(9 * time.Second)
-			if first {
-				first = false
+			if !tried.Swap(true) {
 				return tool.Result{}, tool.NotSent(errors.New("no connection"))
 			}
-			books++
+			books.Add(1)
 			return tool.Result{Data: []byte("paid")}, nil
 		}
 		f.finds = func(context.Context, tool.Call) (tool.Finding, tool.Result, error) {
-			if books > 0 {
+			if books.Load() > 0 {
 				return tool.Found, tool.Result{Data: []byte("paid")}, nil
 			}
 			return tool.Absent, tool.Result{}, nil
@@ -368,8 +368,8 @@ func TestAbsenceProvesNothingWhileAFunctionMayStillSend(t *testing.T) {
 		time.Sleep(time.Second)
 		wantState(t, w.mustAttempt(2, in), agent.StateCommitted)
 		wantState(t, <-taken, agent.StateCommitted)
-		if books != 1 {
-			t.Errorf("paid %d times", books)
+		if n := books.Load(); n != 1 {
+			t.Errorf("paid %d times", n)
 		}
 	})
 }
