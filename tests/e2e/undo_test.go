@@ -136,6 +136,15 @@ func TestWhatCouldNotBeUndoneIsShownAndTriedAgainByCommand(t *testing.T) {
 	if diff := cmp.Diff([]string{"re_3", "re_1"}, voids(pay)); diff != "" {
 		t.Errorf("taken back (-want +got):\n%s", diff)
 	}
+	// What nothing undoes stays until somebody has looked at it.
+	v, err := r.view("s")
+	if err != nil || len(v.Unresolved) != 1 || v.Unresolved[0].State != agent.StateIrreversible {
+		t.Fatalf("unresolved %+v, %v", v.Unresolved, err)
+	}
+	key := v.Unresolved[0].Key
+	if stdout, stderr, exit := r.holdfast("effects", "settle", key, "--outcome", "committed", "--evidence", "it is wiped", "--as", "olga"); exit != 0 {
+		t.Errorf("settle: exit %d: %s%s", exit, stdout, stderr)
+	}
 	if v, err := r.view("s"); err != nil || len(v.Unresolved) != 0 {
 		t.Errorf("unresolved %+v, %v", v.Unresolved, err)
 	}
