@@ -67,8 +67,12 @@ func (t *turn) carryOut(ctx workflow.Context, j job) (agent.ToolResult, *end) {
 			return t.withhold(j, text), e
 		}
 		res := t.dispatch(ctx, j, grant)
-		if res.State != agent.StateVoid || !t.askAgain(j, res) {
+		switch {
+		case res.State != agent.StateVoid:
 			return res, nil
+		case !t.askAgain(j, res): // an attempt that an earlier authority let go may be about to send it
+			e, _ := t.st.Ledger.Get(t.key(j))
+			return t.foundOut(e, res), nil
 		}
 	}
 }
@@ -86,12 +90,18 @@ func (t *turn) unsent(j job, a agent.Approval) agent.ToolResult {
 			Summary: j.call.Summary, Verdict: a.Verdict, Approval: a.ID, Undoes: j.undoes, At: t.now(),
 		}
 	}
+	return t.foundOut(e, res)
+}
+
+// foundOut makes sure that an effect which is not to be sent never will be, and returns res; or what became of it, if
+// it had been sent before.
+func (t *turn) foundOut(e agent.Effect, res agent.ToolResult) agent.ToolResult {
 	before := t.reconcile(t.root, e, errors.New("it was approved before"))
 	if !happened(before) {
 		return res
 	}
 	before.Conflict = fmt.Sprintf("%s, but by an earlier approval it was sent: %s", e.State, before.State)
-	if t.st.Ledger.Settle(a.Key, before, t.now(), "") != nil { // it was folded, and now it has to be seen
+	if t.st.Ledger.Settle(e.Key, before, t.now(), "") != nil { // it was folded, and now it has to be seen
 		e.Conflict = before.Conflict
 		t.must(t.st.Ledger.Add(e))
 	}
