@@ -54,6 +54,19 @@ func (l *Ledger) Settle(key string, r agent.ToolResult, at time.Time, by string)
 	return nil
 }
 
+// SettleLate is Settle for a word that came after the turn had ended. What somebody had wished to stop, and nobody knew
+// whether it was, ended late then.
+func (l *Ledger) SettleLate(key string, r agent.ToolResult, at time.Time, by string) error {
+	if err := l.Settle(key, r, at, by); err != nil {
+		return err
+	}
+	return l.Amend(key, func(e *agent.Effect) {
+		if e.Cancel == agent.CancelAsked {
+			e.Cancel = agent.CancelLate
+		}
+	})
+}
+
 // route returns the states to walk; none when the effect stays as it is.
 func route(e agent.Effect, r agent.ToolResult) ([]agent.State, error) {
 	sent := r.State == agent.StateCommitted || r.State == agent.StateFailed || r.State == agent.StateUncertain

@@ -91,3 +91,24 @@ func TestSettleKeepsWhatTheActivityReported(t *testing.T) {
 		t.Error(diff)
 	}
 }
+
+func TestWhatSomebodyWishedToStopIsLateWhenItsOutcomeComesAfterTheTurn(t *testing.T) {
+	t.Parallel()
+	for _, c := range []struct{ before, after agent.CancelFact }{
+		{agent.CancelAsked, agent.CancelLate}, {agent.CancelRefused, agent.CancelRefused}, {"", ""},
+	} {
+		var l effect.Ledger
+		if err := l.Add(agent.Effect{Key: "k", State: agent.StateUncertain, Cancel: c.before}); err != nil {
+			t.Fatal(err)
+		}
+		if err := l.SettleLate("k", agent.ToolResult{State: agent.StateCommitted, Attempt: 1}, time.Now(), ""); err != nil {
+			t.Fatal(err)
+		}
+		if e, _ := l.Get("k"); e.Cancel != c.after || e.State != agent.StateCommitted {
+			t.Errorf("%q became %q of %s", c.before, e.Cancel, e.State)
+		}
+		if l.SettleLate("nobody", agent.ToolResult{}, time.Time{}, "") == nil {
+			t.Error("an effect that is not there was settled")
+		}
+	}
+}

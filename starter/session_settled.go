@@ -98,7 +98,7 @@ func (out *foundEffects) settle(words []lateWord) {
 			continue
 		}
 		var l effect.Ledger
-		if l.Add(out.Effects[i].Effect) != nil || l.Settle(w.key, w.result.Result, w.at, w.result.By) != nil {
+		if l.Add(out.Effects[i].Effect) != nil || l.SettleLate(w.key, w.result.Result, w.at, w.result.By) != nil {
 			continue // of another version: what is known stays
 		}
 		e, _ := l.Get(w.key)

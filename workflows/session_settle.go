@@ -93,7 +93,7 @@ func (s *session) settled(e agent.Effect, x agent.Settlement, res agent.SettleRe
 			return
 		}
 	}
-	if err := l.Settle(e.Key, res.Result, workflow.Now(s.root), res.By); err != nil {
+	if err := l.SettleLate(e.Key, res.Result, workflow.Now(s.root), res.By); err != nil {
 		s.refuseSettlement(x, err.Error())
 		return
 	}
