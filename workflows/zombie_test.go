@@ -131,3 +131,27 @@ func TestWhatWasNotSentUsesUpNoEffects(t *testing.T) {
 		t.Errorf("result %+v %+v, sent %d", res, res.Reason, len(c.sent))
 	}
 }
+
+func TestAVoidApprovalThatIsThenDeclinedIsNeverSentByAZombie(t *testing.T) {
+	t.Parallel()
+	pay := ask("pay", "a", agent.ClassOnce, 1)
+	c := &court{world: world{
+		answers: []agent.ModelResult{calls(pay)},
+		tools: map[string]func(agent.ToolInput) (agent.ToolResult, error){"pay": func(agent.ToolInput) (agent.ToolResult, error) {
+			return agent.ToolResult{State: agent.StateVoid, Note: "policy changed", Verdict: &pay.Verdict, Terms: pay.Terms}, nil
+		}},
+	}}
+	env := newCourt(t, c)
+	later(env, time.Minute, agent.SignalApproval, approve(1, 1, pay, "alice"))
+	later(env, 2*time.Minute, agent.SignalApproval, with(approve(1, 1, pay, "alice"), func(d *agent.ApprovalDecision) {
+		d.ID, d.Choice = agent.ApprovalID(keyAt(1, 1, pay), 2), agent.ChoiceDecline
+	}))
+	finish(t, env, turnInput())
+	// The world's reconcile says that nobody knows: it was asked, and what it says is not hidden.
+	if e := c.closed[0].Ledger[0]; e.State != agent.StateDeclined {
+		t.Errorf("effect %+v", e)
+	}
+	if got := c.asked[1].Entries[0].Text; got != "nobody knows" {
+		t.Errorf("the model hears %q", got)
+	}
+}
