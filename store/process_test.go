@@ -89,6 +89,20 @@ func childRace(s *Store) error {
 
 func TestOfProcessesThatCreateTheSameNameExactlyOneWins(t *testing.T) {
 	t.Parallel()
+	// On a busy machine the first process may be through before the others run.
+	const rounds = 10
+	for range rounds {
+		if raced(t) {
+			return
+		}
+	}
+	t.Errorf("in %d rounds one process won everything: they did not race", rounds)
+}
+
+// raced lets processes create the same names and holds that each has one winner. It says whether more than one
+// process won anything.
+func raced(t *testing.T) bool {
+	t.Helper()
 	const processes = 5
 	dir := t.TempDir()
 	winner := make([]int, raceNames)
@@ -135,9 +149,7 @@ func TestOfProcessesThatCreateTheSameNameExactlyOneWins(t *testing.T) {
 			t.Errorf("name %d holds %q, its winner wrote %d; %v", n, got, pid, err)
 		}
 	}
-	if both < 2 {
-		t.Errorf("only %d processes won anything: they did not race", both)
-	}
+	return both > 1
 }
 
 // contentOf is what the killed process writes under a name: long enough to be caught half-way.
