@@ -219,23 +219,18 @@ func (a *App) completeApprovals(cmd *cobra.Command, args []string, prefix string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	c, err := a.connect(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer c.Close()
 	session, _, _ := strings.Cut(prefix, "~")
 	if !strings.Contains(prefix, "~") || !agent.ValidSessionID(session) {
 		session = ""
 	}
-	list, _ := c.waiting(ctx, session, 50, a) // what was found until an error is offered
-	var ids []string
-	for _, w := range list.Approvals {
-		if strings.HasPrefix(w.ID, prefix) {
-			ids = append(ids, w.ID+"\t"+line(w.Tool, 64)+" "+brief(w.Args))
+	return a.offer(cmd.Context(), func(ctx context.Context, c *conn) []string {
+		list, _ := c.waiting(ctx, session, 50, a) // what was found until an error is offered
+		var ids []string
+		for _, w := range list.Approvals {
+			if strings.HasPrefix(w.ID, prefix) {
+				ids = append(ids, w.ID+"\t"+line(w.Tool, 64)+" "+brief(w.Args))
+			}
 		}
-	}
-	return ids, cobra.ShellCompDirectiveNoFileComp
+		return ids
+	})
 }

@@ -19,6 +19,18 @@ import (
 // completionTimeout bounds what a press of the tab key may take.
 const completionTimeout = 2 * time.Second
 
+// offer asks the server for what may be completed, for a moment only: without a server nothing is offered.
+func (a *App) offer(ctx context.Context, find func(context.Context, *conn) []string) ([]string, cobra.ShellCompDirective) {
+	ctx, cancel := context.WithTimeout(ctx, completionTimeout)
+	defer cancel()
+	c, err := a.connect(ctx)
+	if err != nil {
+		return nil, cobra.ShellCompDirectiveNoFileComp
+	}
+	defer c.Close()
+	return find(ctx, c), cobra.ShellCompDirectiveNoFileComp
+}
+
 // completeFiles lets a flag take any file: without it the root's default offers nothing.
 func completeFiles(cmd *cobra.Command, flags ...string) {
 	for _, name := range flags {
@@ -42,23 +54,18 @@ func (a *App) completeUncertain(cmd *cobra.Command, args []string, prefix string
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(cmd.Context(), completionTimeout)
-	defer cancel()
-	c, err := a.connect(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer c.Close()
-	f := newFinder(c, nil)
-	defer f.close()
-	found, _ := f.attention(ctx) // what was found until an error is offered
-	var keys []string
-	for _, m := range found {
-		if (m.Kind == matterUncertain || m.Kind == matterConflict) && strings.HasPrefix(m.Key, prefix) {
-			keys = append(keys, m.Key+"\t"+line(m.What, 80))
+	return a.offer(cmd.Context(), func(ctx context.Context, c *conn) []string {
+		f := newFinder(c, nil)
+		defer f.close()
+		found, _ := f.attention(ctx) // what was found until an error is offered
+		var keys []string
+		for _, m := range found {
+			if (m.Kind == matterUncertain || m.Kind == matterConflict) && strings.HasPrefix(m.Key, prefix) {
+				keys = append(keys, m.Key+"\t"+line(m.What, 80))
+			}
 		}
-	}
-	return keys, cobra.ShellCompDirectiveNoFileComp
+		return keys
+	})
 }
 
 // prefixed returns those of the names that begin with a prefix, sorted.
@@ -86,32 +93,27 @@ func (a *App) completeAgents(_ *cobra.Command, args []string, prefix string) ([]
 }
 
 // completeSessions offers the open sessions.
-func (a *App) completeSessions(_ *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
+func (a *App) completeSessions(cmd *cobra.Command, args []string, prefix string) ([]string, cobra.ShellCompDirective) {
 	if len(args) > 0 {
 		return nil, cobra.ShellCompDirectiveDefault
 	}
 	if prefix != "" && !agent.ValidSessionID(prefix) {
 		return nil, cobra.ShellCompDirectiveNoFileComp
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), completionTimeout)
-	defer cancel()
-	c, err := a.connect(ctx)
-	if err != nil {
-		return nil, cobra.ShellCompDirectiveNoFileComp
-	}
-	defer c.Close()
 	query := fmt.Sprintf("WorkflowType = '%s' AND ExecutionStatus = 'Running'", agent.WorkflowSession)
 	if prefix != "" {
 		query += fmt.Sprintf(" AND WorkflowId STARTS_WITH '%s'", prefix)
 	}
-	var ids []string
-	_ = c.list(ctx, query, func(info *workflowpb.WorkflowExecutionInfo) bool { // what was found until an error is offered
-		id := info.GetExecution().GetWorkflowId()
-		if name := c.attribute(info, agent.AttributeAgent); name != "" {
-			id += "\tagent " + line(name, 64)
-		}
-		ids = append(ids, id)
-		return len(ids) < 50
+	return a.offer(cmd.Context(), func(ctx context.Context, c *conn) []string {
+		var ids []string
+		_ = c.list(ctx, query, func(info *workflowpb.WorkflowExecutionInfo) bool { // what was found until an error is offered
+			id := info.GetExecution().GetWorkflowId()
+			if name := c.attribute(info, agent.AttributeAgent); name != "" {
+				id += "\tagent " + line(name, 64)
+			}
+			ids = append(ids, id)
+			return len(ids) < 50
+		})
+		return ids
 	})
-	return ids, cobra.ShellCompDirectiveNoFileComp
 }
