@@ -210,7 +210,9 @@ type JudgeInput struct {
 	Senders    []Actor          `json:"senders,omitempty"`
 	Definition string           `json:"definition"` // first 16 hex digits of the agent definition's digest
 	// Run is the run whose history has the signal.
-	Run    string `json:"run"`
+	Run string `json:"run"`
+	// Root is the session that this one's forks began with, nil if it is no fork: see Origin.
+	Root   *Scope `json:"root,omitempty"`
 	Store  string `json:"store,omitempty"`
 	Serial int64  `json:"serial,omitempty"`
 }

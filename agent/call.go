@@ -89,8 +89,10 @@ type ModelInput struct {
 	Head       Head    `json:"head"`
 	Entries    []Entry `json:"entries,omitempty"`
 	Senders    []Actor `json:"senders,omitempty"` // of the turn's messages so far
-	Store      string  `json:"store,omitempty"`
-	Serial     int64   `json:"serial,omitempty"` // highest configuration serial that the turn has seen
+	// Root is the session that this one's forks began with, nil if it is no fork: see Origin.
+	Root   *Scope `json:"root,omitempty"`
+	Store  string `json:"store,omitempty"`
+	Serial int64  `json:"serial,omitempty"` // highest configuration serial that the turn has seen
 }
 
 // Finish says why a model stopped.
@@ -143,7 +145,9 @@ type ToolInput struct {
 	Undo    int     `json:"undo,omitempty"`
 	Senders []Actor `json:"senders,omitempty"`
 	// Reset says that the turn was reset in Temporal: an earlier run of it may have sent.
-	Reset  bool   `json:"reset,omitempty"`
+	Reset bool `json:"reset,omitempty"`
+	// Root is the session that this one's forks began with, nil if it is no fork: see Origin.
+	Root   *Scope `json:"root,omitempty"`
 	Store  string `json:"store,omitempty"`
 	Serial int64  `json:"serial,omitempty"`
 }

@@ -108,7 +108,7 @@ func ParseUndoID(id string) (session string, turn, m int, ok bool) {
 // A Place says where in a session something was asked for. Turns, steps and calls count from 1.
 type Place struct {
 	Turn int `json:"turn"`
-	Step int `json:"step"`
+	Step int `json:"step"` // 0 is before the first: see ToolUpgrade
 	Call int `json:"call,omitempty"`
 }
 
@@ -132,7 +132,7 @@ type Key struct {
 	Undo  int // it compensates, for the n-th time; 0 is no compensation
 }
 
-var effectKey = regexp.MustCompile(`^([^~]+)~([^:]+):turn-([1-9][0-9]{0,8})/([1-9][0-9]{0,8})\.([1-9][0-9]{0,8})/[0-9a-f]{16}(?:/undo-([1-9][0-9]{0,8}))?$`)
+var effectKey = regexp.MustCompile(`^([^~]+)~([^:]+):turn-([1-9][0-9]{0,8})/(0|[1-9][0-9]{0,8})\.([1-9][0-9]{0,8})/[0-9a-f]{16}(?:/undo-([1-9][0-9]{0,8}))?$`)
 
 // ParseKey reads what [ActionKey] and [UndoKey] return; false if key is no effect's.
 func ParseKey(key string) (Key, bool) {
@@ -144,7 +144,7 @@ func ParseKey(key string) (Key, bool) {
 		return Key{}, false
 	}
 	number := func(i int) int {
-		n, _ := strconv.Atoi(m[i]) // digits, and few; none is 0
+		n, _ := strconv.Atoi(m[i]) // digits, and few
 		return n
 	}
 	k := Key{

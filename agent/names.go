@@ -30,6 +30,8 @@ const (
 	ActivityPlan = "plan"
 	// ActivityIdentify is local: it checks the signature of a steering message.
 	ActivityIdentify = "identify"
+	// ActivityFork checks the right to fork a session and copies the transcript.
+	ActivityFork = "fork"
 )
 
 // Updates, signals and queries. Their payload is one flat JSON object, so that they can be sent by hand

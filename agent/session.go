@@ -17,6 +17,9 @@ const (
 type SessionInput struct {
 	Agent  string `json:"agent"`
 	Tenant string `json:"tenant,omitempty"`
+	// Fork makes the session begin where a turn of another one ended. Such a session starts with an empty
+	// checkpoint of schema 3, which a build that knows nothing of forks refuses.
+	Fork *Fork `json:"fork,omitempty"`
 	// Checkpoint carries a continued session's state; nil at its start.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 }
@@ -60,6 +63,10 @@ type SessionView struct {
 	Usage      Usage       `json:"usage"`
 	Last       *TurnResult `json:"last,omitempty"`
 	Store      string      `json:"store,omitempty"`
+	// By is what the last turn worked with, Origin where the session was forked from.
+	By     Identity `json:"by,omitzero"`
+	Origin *Origin  `json:"origin,omitempty"`
+	Change int      `json:"change,omitempty"` // its change number: see package versioning
 }
 
 // SessionResult is how a session ends.
@@ -70,5 +77,6 @@ type SessionResult struct {
 	// Dropped are the ids of messages that were accepted and never given to a turn.
 	Dropped []string `json:"dropped,omitempty"`
 	Usage   Usage    `json:"usage"`
+	Origin  *Origin  `json:"origin,omitempty"`
 	Closing Digest   `json:"closing,omitempty"` // of the last turn's closing record
 }

@@ -70,8 +70,14 @@ type OpenInput struct {
 	Turn    int     `json:"turn"`
 	Agent   string  `json:"agent"`
 	Message Message `json:"message"`
-	Serial  int64   `json:"serial,omitempty"`
-	Store   string  `json:"store,omitempty"`
+	// Definition is of the session's turn before this one, empty in its first: policy decides whether this turn
+	// goes on with it.
+	Definition Digest `json:"definition,omitempty"`
+	// Take is the definition of an offer that people approved, with their Grant; the turn is opened anew with it.
+	Take   Digest `json:"take,omitempty"`
+	Grant  *Grant `json:"grant,omitempty"`
+	Serial int64  `json:"serial,omitempty"`
+	Store  string `json:"store,omitempty"`
 }
 
 // OpenResult is the result of [ActivityOpen]: all that a turn takes over from the configuration.
@@ -89,6 +95,14 @@ type OpenResult struct {
 	// Sender is who sent the message, as far as its signature proves it.
 	Sender Actor  `json:"sender,omitzero"`
 	Build  string `json:"build,omitempty"`
+	Policy string `json:"policy,omitempty"` // first 16 hex digits of the policy version
+	// Offer is set when people are to say whether the turn takes another definition than this one.
+	Offer *Offer `json:"offer,omitempty"`
+}
+
+// Identity returns what the turn works with.
+func (r OpenResult) Identity() Identity {
+	return Identity{Definition: r.Definition, Policy: r.Policy, Build: r.Build}
 }
 
 // TurnInput is the argument of the Turn workflow.
@@ -107,9 +121,13 @@ type TurnInput struct {
 	Spent   Budget `json:"spent,omitzero"`
 	Granted Budget `json:"granted,omitzero"`
 	// Undo makes the turn one that compensates; it has no message then.
-	Undo   *UndoInput `json:"undo,omitempty"`
-	Store  string     `json:"store,omitempty"`
-	Serial int64      `json:"serial,omitempty"`
+	Undo *UndoInput `json:"undo,omitempty"`
+	// Definition is of the session's last turn, empty in its first.
+	Definition Digest `json:"definition,omitempty"`
+	// Origin is where the session was forked from, nil if it was not.
+	Origin *Origin `json:"origin,omitempty"`
+	Store  string  `json:"store,omitempty"`
+	Serial int64   `json:"serial,omitempty"`
 	// Checkpoint carries a continued turn's state; nil at its start.
 	Checkpoint *Checkpoint `json:"checkpoint,omitempty"`
 }
@@ -146,6 +164,8 @@ type TurnResult struct {
 	Undelivered []Message `json:"undelivered,omitempty"`
 	Store       string    `json:"store,omitempty"`
 	Serial      int64     `json:"serial,omitempty"`
+	// By is what the turn worked with; only turns of number 3 and later say it.
+	By *Identity `json:"by,omitempty"`
 }
 
 // ResultIn returns the result that a failed or cancelled turn carries in its failure's details, as an
@@ -176,8 +196,10 @@ type CloseInput struct {
 	Refused    []Refusal  `json:"refused,omitempty"`
 	Entries    []Entry    `json:"entries,omitempty"`
 	// Undo is the number of a late compensation, whose record is beside the turn's; 0 is the turn's own.
-	Undo  int    `json:"undo,omitempty"`
-	Store string `json:"store,omitempty"`
+	Undo int `json:"undo,omitempty"`
+	// Origin is where the session was forked from, nil if it was not.
+	Origin *Origin `json:"origin,omitempty"`
+	Store  string  `json:"store,omitempty"`
 }
 
 // CloseResult is the result of [ActivityClose].
@@ -230,6 +252,9 @@ type TurnView struct {
 	Definition Digest    `json:"definition,omitempty"`
 	Store      string    `json:"store,omitempty"`
 	Serial     int64     `json:"serial,omitempty"`
+	Policy     string    `json:"policy,omitempty"` // that opened it
+	Build      string    `json:"build,omitempty"`  // that opened it
+	Change     int       `json:"change,omitempty"` // its change number: see package versioning
 	// Deadline is when it stops waiting.
 	Deadline time.Time `json:"deadline,omitzero"`
 }
