@@ -87,25 +87,6 @@ func TestOldSchemasAreUpgradedOneByOne(t *testing.T) {
 	}
 }
 
-func TestEveryWorkflowTypeHasRisingNumbers(t *testing.T) {
-	t.Parallel()
-	last := map[string]int{}
-	for _, c := range versioning.Changes() {
-		if c.Number != last[c.Workflow]+1 && last[c.Workflow] != 0 {
-			t.Errorf("%s: number %d follows %d", c.Workflow, c.Number, last[c.Workflow])
-		}
-		if c.What == "" || c.Since == "" || c.Removable == "" {
-			t.Errorf("%s %d: a row says what changed, since when and when it can go", c.Workflow, c.Number)
-		}
-		last[c.Workflow] = c.Number
-	}
-	for _, w := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
-		if last[w] == 0 {
-			t.Errorf("%s has no row", w)
-		}
-	}
-}
-
 func FuzzCheckpoint(f *testing.F) {
 	f.Add(1, `{"step":1}`, true)
 	f.Add(2, `[`, false)
