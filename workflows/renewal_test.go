@@ -50,7 +50,7 @@ func atOnce(env *testsuite.TestWorkflowEnvironment, at time.Duration, do func())
 // sealed is a state as a run of the latest schema hands it on.
 func sealed(t *testing.T, state map[string]any) *agent.Checkpoint {
 	t.Helper()
-	c, err := versioning.Seal(2, state)
+	c, err := versioning.Seal(3, state)
 	if err != nil {
 		t.Fatal(err)
 	}

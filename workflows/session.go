@@ -122,6 +122,9 @@ func (s *session) forward(ctx workflow.Context, signal string, arg any) error {
 func (s *session) onClose(c agent.Close) { s.st.Closing, s.refused = &c, "" }
 
 func (s *session) run() (agent.SessionResult, error) {
+	if err := s.fork(); err != nil {
+		return s.finish(err)
+	}
 	for {
 		s.publish()
 		// An error means that the session was cancelled, which the switch below sees for itself.
@@ -230,10 +233,14 @@ func (s *session) turnContext(ctx workflow.Context, id, summary, details string)
 }
 
 func (s *session) turnInput(m agent.Message) agent.TurnInput {
-	return agent.TurnInput{
+	in := agent.TurnInput{
 		Scope: s.scope, Turn: s.running, Agent: s.in.Agent, Tenant: s.in.Tenant, Message: m, Head: s.st.Head,
-		Unresolved: s.st.Unresolved, Spent: s.st.Spent, Granted: s.st.Granted, Store: s.st.Store, Serial: s.st.Serial,
+		Unresolved: s.st.Unresolved, Spent: s.st.Spent, Granted: s.st.Granted, Origin: s.st.Origin, Store: s.st.Store, Serial: s.st.Serial,
 	}
+	if s.change >= crossing {
+		in.Definition = s.st.By.Definition
+	}
+	return in
 }
 
 // recover learns the end of a turn that did not say it: one that was terminated or timed out, or that had
@@ -260,6 +267,9 @@ func (s *session) absorb(res agent.TurnResult) {
 	s.st.Serial = max(s.st.Serial, res.Serial)
 	if res.Store != "" {
 		s.st.Store = res.Store
+	}
+	if res.By != nil && s.change >= crossing {
+		s.st.By, res.By = *res.By, nil
 	}
 	s.st.Queue = append(res.Undelivered, s.st.Queue...)
 	res.Undelivered, res.Effects = nil, nil

@@ -8,10 +8,12 @@ import (
 )
 
 // sessionSchema is the schema of sessionState in a checkpoint: see turnSchema.
-const sessionSchema = 2
+const sessionSchema = 3
 
-// sessionUpgrades[i] turns schema i+1 into i+2. Schema 2 has further fields, all of which begin empty.
-func sessionUpgrades() []versioning.Upgrade { return []versioning.Upgrade{versioning.Same} }
+// sessionUpgrades[i] turns schema i+1 into i+2. Each has further fields so far, all of which begin empty.
+func sessionUpgrades() []versioning.Upgrade {
+	return []versioning.Upgrade{versioning.Same, versioning.Same}
+}
 
 // sessionState is all that a session carries from run to run.
 type sessionState struct {
@@ -38,6 +40,10 @@ type sessionState struct {
 	Spent       agent.Budget               `json:"spent,omitzero"`
 	Granted     agent.Budget               `json:"granted,omitzero"`
 	Uncertain   int                        `json:"uncertain,omitempty"` // as the search attribute says
+
+	// Of schema 3.
+	By     agent.Identity `json:"by,omitzero"`      // what the last turn worked with
+	Origin *agent.Origin  `json:"origin,omitempty"` // where the session was forked from
 }
 
 // A seenMessage makes sending idempotent across runs: the server's own deduplication is per run.
@@ -95,11 +101,7 @@ func (s *session) continueAsNew() error {
 		return err
 	}
 	s.drain()
-	schema := sessionSchema
-	if s.change < authority {
-		schema = 1
-	}
-	checkpoint, err := versioning.Seal(schema, s.st)
+	checkpoint, err := versioning.Seal(schemaOf(s.change, s.in.Checkpoint, sessionSchema), s.st)
 	if err != nil {
 		panic(err) // the task fails, the session does not
 	}
@@ -114,11 +116,12 @@ func (s *session) view() agent.SessionView {
 		Queued: len(s.st.Queue), Closing: s.st.Closing != nil, Refused: s.refused, Head: s.st.Head,
 		Unresolved: s.st.Unresolved, Usage: s.st.Usage, Last: s.st.Last, Store: s.st.Store,
 		Undoing: s.undoing, Spent: s.st.Spent, Granted: s.st.Granted,
+		By: s.st.By, Origin: s.st.Origin, Change: s.change,
 	}
 }
 
 func (s *session) result() agent.SessionResult {
-	res := agent.SessionResult{Turns: s.st.Turns, Head: s.st.Head, Unresolved: s.st.Unresolved, Usage: s.st.Usage}
+	res := agent.SessionResult{Turns: s.st.Turns, Head: s.st.Head, Unresolved: s.st.Unresolved, Usage: s.st.Usage, Origin: s.st.Origin}
 	for _, m := range s.st.Queue {
 		res.Dropped = append(res.Dropped, m.ID)
 	}

@@ -27,6 +27,10 @@ func (o Options) Turn(ctx workflow.Context, in agent.TurnInput) (agent.TurnResul
 // budgets.
 const authority = 2
 
+// crossing is the change number from which on a session hands its agent's definition from turn to turn, and a turn
+// asks people before it takes another one, if policy says so.
+const crossing = 3
+
 // turn is one run of a turn.
 type turn struct {
 	change int
@@ -137,6 +141,8 @@ func (t *turn) run() (agent.TurnResult, error) {
 		e = &end{status: t.st.Ending.Status, reason: t.st.Ending.Reason}
 	case t.in.Undo != nil:
 		e = done()
+	default:
+		e = t.upgrade()
 	}
 	for e == nil {
 		e = t.step()
@@ -157,9 +163,13 @@ func (t *turn) open() *end {
 		return nil
 	}
 	t.st.Started = t.now()
-	err := local(t.ctx, agent.ActivityOpen, "open: agent "+t.in.Agent, agent.OpenInput{
+	in := agent.OpenInput{
 		Scope: t.in.Scope, Turn: t.in.Turn, Agent: t.in.Agent, Message: t.in.Message, Serial: t.in.Serial, Store: t.in.Store,
-	}, &t.st.Open)
+	}
+	if t.change >= crossing {
+		in.Definition = t.in.Definition
+	}
+	err := local(t.ctx, agent.ActivityOpen, "open: agent "+t.in.Agent, in, &t.st.Open)
 	if err != nil {
 		t.st.Entries = append(t.st.Entries, agent.Entry{Role: agent.RoleUser, Text: t.in.Message.Text})
 		return failed(t.reason(err))
@@ -237,7 +247,7 @@ func (t *turn) askModel() (agent.ModelResult, error) {
 	err := workflow.ExecuteActivity(t.modelContext(t.ctx), agent.ActivityModel, agent.ModelInput{
 		Scope: t.in.Scope, Place: agent.Place{Turn: t.in.Turn, Step: t.st.Step},
 		Definition: t.st.Open.Definition.Short(), Head: t.st.Head, Entries: entries, Senders: t.st.Senders,
-		Store: t.st.Store, Serial: t.st.Serial,
+		Root: t.family(), Store: t.st.Store, Serial: t.st.Serial,
 	}).Get(t.ctx, &answer)
 	if err != nil {
 		if t.ctx.Err() != nil && t.change >= authority {
@@ -325,6 +335,7 @@ func (t *turn) finish(e end) (agent.TurnResult, error) {
 		Scope: t.in.Scope, Turn: t.in.Turn, Agent: t.in.Agent, Definition: t.st.Open.Definition,
 		Result: res, Ledger: t.st.Ledger.All(), Folded: t.st.Ledger.Folded(), Entries: t.st.Entries, Store: t.st.Store,
 		Approvals: t.st.Requests.All(), Refused: append(t.st.Requests.Refused, t.st.RefusedSettlements...), Undo: t.undoNumber(),
+		Origin: t.in.Origin,
 	}, &closed)
 	if err != nil {
 		t.log.Error("The closing record could not be written.", "error", err)

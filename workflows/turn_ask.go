@@ -94,10 +94,10 @@ func (t *turn) answered(ctx workflow.Context, j job) (agent.Approval, bool) {
 	over := func() bool { return t.outcome(*j.ask) != agent.OutcomePending } // an edit changes the id
 	if !over() {
 		t.waits(+1)
-		defer t.waits(-1)
 		if err := workflow.Await(ctx, func() bool { return over() || t.renews() }); err != nil {
 			t.endAsk(*j.ask, agent.OutcomeCancelled, agent.StateCancelled, "the turn was cancelled")
 		}
+		t.waited(!over())
 	}
 	a, _ := t.st.Requests.Get(*j.ask)
 	return a, over()

@@ -49,6 +49,8 @@ func (t *turn) unfit(d agent.ApprovalDecision) string {
 		return "the request has ended: " + string(a.Outcome)
 	case d.Digest != a.Action:
 		return "its digest is not that of the action that waits: look at the request again"
+	case d.Args != "" && a.Tool == agent.ToolUpgrade:
+		return "there is nothing to edit in an upgrade: approve it as it is, or decline it"
 	case d.Args != "" && t.st.Acting == nil:
 		return "the arguments of a compensation cannot be edited"
 	}
@@ -91,7 +93,7 @@ func (t *turn) judge(ctx workflow.Context, l letter[agent.ApprovalDecision]) {
 	var res agent.JudgeResult
 	err := local(ctx, agent.ActivityJudge, "decision: "+string(d.Choice)+" "+a.Tool, agent.JudgeInput{
 		Scope: t.in.Scope, Request: a.ApprovalRequest, Decision: d, Given: a.Decisions, Senders: t.st.Senders,
-		Definition: t.st.Open.Definition.Short(), Run: l.Run, Store: t.st.Store, Serial: t.st.Serial,
+		Definition: t.st.Open.Definition.Short(), Run: l.Run, Root: t.family(), Store: t.st.Store, Serial: t.st.Serial,
 	}, &res)
 	switch {
 	case err != nil && ctx.Err() != nil:

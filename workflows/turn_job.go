@@ -232,7 +232,7 @@ func (t *turn) send(ctx workflow.Context, j job, grant *agent.Grant) (res agent.
 	in := agent.ToolInput{
 		Scope: t.in.Scope, Place: j.place, Definition: t.st.Open.Definition.Short(),
 		Tool: j.call.Tool, Args: j.call.Args, Class: j.call.Class, Action: j.call.Action,
-		Grant: grant, Undoes: j.undoes, Undo: j.undo, Senders: t.st.Senders,
+		Grant: grant, Undoes: j.undoes, Undo: j.undo, Senders: t.st.Senders, Root: t.family(),
 		Reset: t.st.Reset, Store: t.st.Store, Serial: t.st.Serial,
 	}
 	err = workflow.ExecuteActivity(t.toolContext(ctx, *j.call), agent.ActivityTool, in).Get(ctx, &res)

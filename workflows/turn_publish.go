@@ -116,6 +116,13 @@ func (t *turn) waits(n int) {
 	t.publish()
 }
 
+// waited ends a wait, unless the next run goes on with it: then nothing else is said in between.
+func (t *turn) waited(renew bool) {
+	if !renew || t.change < crossing {
+		t.waits(-1)
+	}
+}
+
 // setStatus is publish for runs of before the change, which write their status each time.
 func (t *turn) setStatus(s agent.Status) {
 	t.status = s

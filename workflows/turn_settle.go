@@ -144,8 +144,9 @@ func (t *turn) hold(i int) *end {
 	if t.st.HoldUntil.IsZero() {
 		t.st.HoldUntil = workflow.Now(t.root).Add(t.st.Open.Limits.Wait.Std())
 	}
+	renew := false
 	t.waits(+1)
-	defer t.waits(-1)
+	defer func() { t.waited(renew) }()
 	timerCtx, stop := workflow.WithCancel(t.root)
 	defer stop()
 	timer := workflow.NewTimerWithOptions(timerCtx, max(t.st.HoldUntil.Sub(workflow.Now(t.root)), 0),
@@ -157,7 +158,7 @@ func (t *turn) hold(i int) *end {
 	over := func() bool { return known() || timer.IsReady() }
 	// An error is the turn's cancellation, which the next step sees for itself.
 	_ = workflow.Await(t.ctx, func() bool { return over() || t.renews() })
-	if t.ctx.Err() == nil && !over() {
+	if renew = t.ctx.Err() == nil && !over(); renew {
 		return &end{renew: true}
 	}
 	t.st.HoldUntil = time.Time{}

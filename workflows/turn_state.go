@@ -13,10 +13,12 @@ import (
 
 // turnSchema is the schema of turnState in a checkpoint; a change of the struct raises it and adds an upgrade. A run
 // of before a change writes the schema of before, with which its other fields are empty.
-const turnSchema = 2
+const turnSchema = 3
 
-// turnUpgrades[i] turns schema i+1 into i+2. Schema 2 has further fields, all of which begin empty.
-func turnUpgrades() []versioning.Upgrade { return []versioning.Upgrade{versioning.Same} }
+// turnUpgrades[i] turns schema i+1 into i+2. Each has further fields so far, all of which begin empty.
+func turnUpgrades() []versioning.Upgrade {
+	return []versioning.Upgrade{versioning.Same, versioning.Same}
+}
 
 // turnState is all that a turn carries from run to run. It is bounded: entries by the calls of one step,
 // steering by the session's queue, the ledger by itself.
@@ -56,6 +58,9 @@ type turnState struct {
 	HoldUntil          time.Time       `json:"holdUntil,omitzero"`
 	RefusedSettlements []agent.Refusal `json:"refusedSettlements,omitempty"`
 	MoreSettlements    int             `json:"moreSettlements,omitempty"`
+
+	// Of schema 3.
+	UpgradeAsk string `json:"upgradeAsk,omitempty"` // the id of the request for the offer that waits
 }
 
 // restore takes up the state of the previous run, or begins.
@@ -113,11 +118,7 @@ func (t *turn) continueAsNew() error {
 	if t.root.Err() != nil && t.st.CancelledBy == "" { // Temporal's own, which came with what led here: the next run is not told
 		t.st.CancelledBy = "cancelled"
 	}
-	schema := turnSchema
-	if t.change < authority {
-		schema = 1
-	}
-	checkpoint, err := versioning.Seal(schema, t.st)
+	checkpoint, err := versioning.Seal(schemaOf(t.change, t.in.Checkpoint, turnSchema), t.st)
 	if err != nil {
 		panic(err) // as in setup: the task fails, the turn does not
 	}
@@ -160,7 +161,28 @@ func (t *turn) result() agent.TurnResult {
 	if t.in.Undo != nil {
 		res.Effects = t.undoneEffects()
 	}
+	if by := t.st.Open.Identity(); t.change >= crossing && by.Definition != "" {
+		res.By = &by
+	}
 	return res
+}
+
+// schemaOf is the schema of the checkpoint that a run leaves: each change number so far came with one. A run that took
+// up a newer one hands that on, for it may hold what an older one has no room for.
+func schemaOf(change int, from *agent.Checkpoint, newest int) int {
+	schema := change
+	if from != nil {
+		schema = max(schema, from.Schema)
+	}
+	return min(schema, newest)
+}
+
+// family is where the intents of a fork are claimed, nil for a session that is none.
+func (t *turn) family() *agent.Scope {
+	if t.in.Origin == nil {
+		return nil
+	}
+	return &t.in.Origin.Root
 }
 
 // undoneEffects are those of an earlier turn that this one compensated, or could not, and its own unresolved ones.
@@ -193,5 +215,6 @@ func (t *turn) view() agent.TurnView {
 		Head: t.st.Head, Entries: t.st.Entries, Steering: t.st.Steering, Usage: t.st.Usage, Spent: t.spent(),
 		Ledger: t.st.Ledger.All(), Folded: t.st.Ledger.Folded(),
 		Definition: t.st.Open.Definition, Store: t.st.Store, Serial: t.st.Serial,
+		Policy: t.st.Open.Policy, Build: t.st.Open.Build, Change: t.change,
 	}
 }
