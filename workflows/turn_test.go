@@ -35,9 +35,14 @@ type world struct {
 	closed  []agent.CloseInput
 	// slow delays the model by Temporal's clock, which the test environment skips.
 	onAsk func(n int)
+	// opens opens a turn instead of the world's own way.
+	opens func(context.Context, agent.OpenInput) (agent.OpenResult, error)
 }
 
-func (w *world) open(_ context.Context, in agent.OpenInput) (agent.OpenResult, error) {
+func (w *world) open(ctx context.Context, in agent.OpenInput) (agent.OpenResult, error) {
+	if w.opens != nil {
+		return w.opens(ctx, in)
+	}
 	if in.Agent == "nobody" {
 		return agent.OpenResult{}, temporal.NewNonRetryableApplicationError("no agent nobody; there is: helper", agent.ErrUnknownAgent, nil)
 	}
