@@ -36,7 +36,7 @@ func Changes() []Change {
 		},
 		{
 			Workflow: agent.WorkflowSession, Number: 3, What: "hands the agent's definition from turn to turn",
-			Understood: "0.3.0", Removable: removable,
+			Understood: "0.3.0", Preferred: "0.4.0", Removable: removable,
 		},
 		{
 			Workflow: agent.WorkflowTurn, Number: 1, What: "the first shape",
@@ -48,7 +48,7 @@ func Changes() []Change {
 		},
 		{
 			Workflow: agent.WorkflowTurn, Number: 3, What: "asks before it takes another definition, says what it worked with",
-			Understood: "0.3.0", Removable: removable,
+			Understood: "0.3.0", Preferred: "0.4.0", Removable: removable,
 		},
 	}
 }
