@@ -2,6 +2,7 @@ package store
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"sync"
@@ -39,6 +40,37 @@ func TestEachClaimOfAnIntentIsOneKeysForGood(t *testing.T) {
 		} {
 			if bad() == nil {
 				t.Error("a claim without an intent, a number or a key was taken")
+			}
+		}
+	})
+}
+
+// A release that knows nothing of forks reads the member "key" only, and takes a claim without one as damaged.
+func TestAClaimOfAForkIsNoneThatAnOlderReleaseBuildsOn(t *testing.T) {
+	eachSeal(t, func(t *testing.T, s *Store) {
+		ctx, space := context.Background(), s.Space(scope)
+		place, action := agent.Place{Turn: 1, Step: 1, Call: 1}, agent.DigestOf(nil)
+		own := agent.ActionKey(scope, place, action)
+		forks := agent.ActionKey(agent.Scope{Session: scope.Session, Life: "ffffffff"}, place, action)
+		for i, want := range []struct{ key, older string }{{own, own}, {forks, ""}} {
+			got, err := space.CreateIntent(ctx, "i", i+1, want.key)
+			if again, e := space.Intent(ctx, "i", i+1); err != nil || e != nil || got.Key != want.key || again != got {
+				t.Errorf("%q: %q, %v; then %q, %v", want.key, got.Key, err, again.Key, e)
+			}
+			var older struct {
+				Key string `json:"key"`
+			}
+			b, err := space.Get(ctx, KindIntents, IntentName("i", i+1))
+			if err != nil || json.Unmarshal(b, &older) != nil || older.Key != want.older {
+				t.Errorf("%s, %v: an older release reads the key %q", b, err, older.Key)
+			}
+		}
+		for n, junk := range []string{`{"key":"a","fork":"b"}`, `{"fork":""}`, `{"fork":7}`, `{}`} {
+			if _, _, err := space.Create(ctx, KindIntents, IntentName("j", n+1), []byte(junk)); err != nil {
+				t.Fatal(err)
+			}
+			if got, err := space.Intent(ctx, "j", n+1); !errors.Is(err, ErrDamaged) {
+				t.Errorf("%s: %+v, %v", junk, got, err)
 			}
 		}
 	})

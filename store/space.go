@@ -37,6 +37,9 @@ type Space struct {
 	scope agent.Scope
 }
 
+// Of returns the part of the same store that belongs to another life.
+func (s *Space) Of(scope agent.Scope) *Space { return &Space{store: s.store, scope: scope} }
+
 // MaxName is the length in bytes of the longest escaped name: a file system takes 255.
 const MaxName = 240
 
