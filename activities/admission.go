@@ -169,7 +169,7 @@ func (r *toolRun) void(v agent.Verdict, terms *agent.Terms, why string) (*agent.
 		if err != nil {
 			return nil, err
 		}
-		fresh.First = firstCommitted(r.ctx, r.space, wanted, r.key)
+		fresh.First = firstCommitted(r.ctx, r.claims(r.in.Scope, r.in.Root), wanted, r.key)
 	}
 	res := r.result(agent.StateVoid)
 	res.Text = r.snap.say("not run: it waits for an approval: %s", why)

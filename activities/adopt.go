@@ -20,7 +20,7 @@ func (r *modelRun) adopt(rec store.ModelRecord) (agent.ModelResult, error) {
 			}
 		}
 	}
-	r.desk.inform(r.ctx, r.space, calls)
+	r.desk.inform(r.ctx, r.claims(r.in.Scope, r.in.Root), calls)
 	res.Calls, res.Adopted, res.Serial = told(calls), true, r.snap.newer(r.in.Serial)
 	return res, nil
 }

@@ -10,13 +10,14 @@ import (
 	"github.com/holdfast-run/holdfast/store"
 )
 
-// maxClaims bounds how often one intent is claimed in a session.
+// maxClaims bounds how often one intent is claimed in a session and its forks.
 const maxClaims = 1000
 
 // repeated claims the action's intent, or returns what stands in its way: the same was asked for before in this
-// session, under another key, and nobody knows what became of it; or it was done, and policy wants to hear of a
-// second time. Claims are numbered. Each names one key, and is made before that key's dispatch record, once all
-// before it have ended; so whoever holds one may send, and every effect of the intent is found by walking them. A
+// session or another of its family, under another key, and nobody knows what became of it; or it was done, and policy
+// wants to hear of a second time. Claims are numbered. Each names one key, and is made before that key's dispatch
+// record, once all before it have ended; so whoever holds one may send, and every effect of the intent is found by
+// walking them. A session and its forks walk the same list, in which a fork finds what its ancestors did. A
 // compensation repeats nothing: its effect's own record stands for it.
 func (r *toolRun) repeated() (*agent.ToolResult, error) {
 	if r.in.Undoes != "" {
@@ -27,14 +28,15 @@ func (r *toolRun) repeated() (*agent.ToolResult, error) {
 	if err != nil {
 		return nil, err
 	}
+	claims := r.claims(r.in.Scope, r.in.Root)
 	first := "" // the key that committed before all others
 	for n := 1; n <= maxClaims; n++ {
 		claim, err := persist(r.ctx, func(ctx context.Context) (store.Intent, error) {
-			return r.space.CreateIntent(ctx, wanted, n, r.key)
+			return claims.CreateIntent(ctx, wanted, n, r.key)
 		})
 		switch {
 		case unreadable(err):
-			return r.denied("not run: the record of an identical action cannot be read, and it may have been done; tell the user"), nil
+			return r.unreadableClaim(), nil
 		case err != nil:
 			return nil, r.snap.storeTrouble(r.ctx, "claiming the intent", err)
 		case claim.Key == r.key:
@@ -49,14 +51,19 @@ func (r *toolRun) repeated() (*agent.ToolResult, error) {
 			return res, err
 		}
 	}
-	return r.denied(fmt.Sprintf("not run: the same was asked for %d times in this session", maxClaims)), nil
+	return r.denied(fmt.Sprintf("not run: the same was asked for %d times in this session and its forks", maxClaims)), nil
 }
 
 // earlier looks at an identical action that was asked for before: what stands in the way, nil if nothing does, and
-// whether it committed, which is policy's to judge. One whose end is contradicted may have. One that was claimed and never sent is withheld for good.
+// whether it committed, which is policy's to judge. One whose end is contradicted may have. One that was claimed and
+// never sent is withheld for good, where its own session will find that.
 func (r *toolRun) earlier(key string) (refusal *agent.ToolResult, committed bool, err error) {
+	k, ok := agent.ParseKey(key)
+	if !ok {
+		return r.unreadableClaim(), false, nil
+	}
 	unsent := withdrawn(r.result(agent.StateCancelled))
-	res, err := r.withhold(r.ctx, r.snap, r.in.Scope, claimOf(key, r.attempt, r.spec.Class, ""), unsent)
+	res, err := r.withhold(r.ctx, r.snap, k.Scope, claimOf(key, r.attempt, r.spec.Class, ""), unsent)
 	known := res.State == agent.StateCommitted || res.Conflict != ""
 	switch {
 	case err != nil || !known && res.State != agent.StateUncertain:
@@ -68,6 +75,10 @@ func (r *toolRun) earlier(key string) (refusal *agent.ToolResult, committed bool
 	}
 	return r.denied("not run: an identical action was tried before (" + key + ") and its outcome is not known. " +
 		"It is not repeated until somebody has settled it; tell the user."), false, nil
+}
+
+func (r *toolRun) unreadableClaim() *agent.ToolResult {
+	return r.denied("not run: the record of an identical action cannot be read, and it may have been done; tell the user")
 }
 
 // discarded is for a turn that was reset: its history begins anew, but what the discarded run sent has happened. As
@@ -127,4 +138,43 @@ func (r *toolRun) request() policy.Request {
 		d.senders = nil
 	}
 	return d.request(r.spec, r.in.Args)
+}
+
+// claims returns the part of the store in which a session claims its intents: its own, or, where it is a fork, that of
+// the session that all forks of its family began with.
+func (a *Activities) claims(own agent.Scope, root *agent.Scope) *store.Space {
+	if root != nil {
+		own = *root
+	}
+	return a.Store.Space(own)
+}
+
+// recordsOf returns the part of the store that has the records of the action that made a claim: that of its own
+// session, which need not be the one that the claim lies in. False is for a claim of something that is no action.
+func recordsOf(claims *store.Space, key string) (*store.Space, bool) {
+	k, ok := agent.ParseKey(key)
+	return claims.Of(k.Scope), ok
+}
+
+// firstCommitted returns the key of the first effect of an intent that committed in the session or its family, or
+// whose end is contradicted, "" if there is none, so that whoever is asked for the same again is told. What cannot be
+// read is no reason not to ask: admission looks again.
+func firstCommitted(ctx context.Context, claims *store.Space, intent, own string) string {
+	for n := 1; ; n++ {
+		claim, err := claims.Intent(ctx, intent, n)
+		if err != nil && !unreadable(err) {
+			return "" // there are no more of them, or the store is in trouble
+		}
+		if err != nil || claim.Key == own {
+			continue
+		}
+		space, known := recordsOf(claims, claim.Key)
+		rec, err := space.Result(ctx, claim.Key)
+		if !known || err != nil || rec.Tool == nil {
+			continue
+		}
+		if late, _ := contradicted(ctx, space, claim.Key, *rec.Tool); late != "" || rec.Tool.State == agent.StateCommitted {
+			return claim.Key
+		}
+	}
 }

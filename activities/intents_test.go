@@ -212,7 +212,7 @@ func TestAnIntentHasAnEnd(t *testing.T) {
 		in := w.asked("pay", `{}`)
 		wanted, _ := intent(f.spec, in.Args)
 		for n := range maxClaims {
-			key := fmt.Sprintf("%s:turn-1/1.%d/0000000000000000", w.scope, n)
+			key := fmt.Sprintf("%s:turn-1/1.%d/0000000000000000", w.scope, n+1)
 			if _, err := w.space().CreateIntent(t.Context(), wanted, n+1, key); err != nil {
 				t.Fatal(err)
 			}

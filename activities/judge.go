@@ -137,7 +137,7 @@ func (b *bench) edited(ctx context.Context) (*agent.Call, string) {
 		call.Verdict, call.Terms = r.Verdict, versioned(&r.Terms, t.Spec())
 		call.Terms.Resource = resource(t.Spec().Resource, args)
 	}
-	d.see(ctx, b.Store.Space(b.in.Scope), &call, r.Place.Call, editFor)
+	d.see(ctx, b.claims(b.in.Scope, b.in.Root), &call, r.Place.Call, editFor)
 	if call.Terms.Resource != "" && call.Terms.Resource == r.Terms.Resource {
 		call.Terms.Observed = r.Terms.Observed // it is what the approver has seen that must still hold
 	}

@@ -120,7 +120,7 @@ func (r *modelRun) keep(t thread, answer openai.Answer) (agent.ModelResult, erro
 	res.Head = head
 	if res, err = r.record(res); err == nil && !res.Adopted {
 		r.phase("looking at what is asked for")
-		r.desk.inform(r.ctx, r.space, res.Calls) // after the record: it may take a while, and the answer is paid for
+		r.desk.inform(r.ctx, r.claims(r.in.Scope, r.in.Root), res.Calls) // after the record: it may take a while, and the answer is paid for
 	}
 	res.Calls = told(res.Calls)
 	return res, err

@@ -7,7 +7,6 @@ import (
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/policy"
-	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
 )
 
@@ -69,26 +68,4 @@ func (s *Snapshot) observe(ctx context.Context, t tool.Tool, c tool.Call, most t
 		seen.Text = describe(agent.Body{Digest: seen.Digest, Size: int64(len(data)), Type: res.Type})
 	}
 	return seen
-}
-
-// firstCommitted returns the key of the first effect of an intent that committed in the session, or whose end is
-// contradicted, "" if there is none, so that whoever is asked for the same again is told. What cannot be read is no reason not to ask:
-// admission looks again.
-func firstCommitted(ctx context.Context, space *store.Space, intent, own string) string {
-	for n := 1; ; n++ {
-		claim, err := space.Intent(ctx, intent, n)
-		if err != nil && !unreadable(err) {
-			return "" // there are no more of them, or the store is in trouble
-		}
-		if err != nil || claim.Key == own {
-			continue
-		}
-		rec, err := space.Result(ctx, claim.Key)
-		if err != nil || rec.Tool == nil {
-			continue
-		}
-		if late, _ := contradicted(ctx, space, claim.Key, *rec.Tool); late != "" || rec.Tool.State == agent.StateCommitted {
-			return claim.Key
-		}
-	}
 }
