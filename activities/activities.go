@@ -29,9 +29,11 @@ const (
 
 // A Model is one model of the configuration.
 type Model struct {
-	Name   string
-	Client *openai.Client
-	Price  Price
+	Name string
+	// Version is what [agent.Definition] has as ModelVersion.
+	Version agent.Digest
+	Client  *openai.Client
+	Price   Price
 	// Attempt bounds one request; 0 is [DefaultAttempt].
 	Attempt time.Duration
 	// Call bounds how long a call is tried again, counted from its first trouble; 0 is
@@ -65,10 +67,13 @@ func (p Price) Micros(u agent.Usage) int64 {
 type Snapshot struct {
 	Serial int64
 	Agents map[string]agent.Definition
-	Models map[string]Model
-	Tools  *tool.Set
-	Policy *policy.Policy
-	Mask   *secret.Mask // nil masks nothing
+	// Upgrades says by agent what becomes of a session whose last turn had another definition; an agent that is not
+	// here follows. It is looked at where the work is done, not where a turn was opened.
+	Upgrades map[string]agent.Upgrade
+	Models   map[string]Model
+	Tools    *tool.Set
+	Policy   *policy.Policy
+	Mask     *secret.Mask // nil masks nothing
 	// ToolHeartbeat is what the workflow sets as heartbeat timeout of a tool call.
 	ToolHeartbeat time.Duration
 	// MaxResult bounds in bytes what a model is shown of one tool result; 0 is [DefaultMaxResult].
