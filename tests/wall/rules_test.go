@@ -37,6 +37,7 @@ var storeys = map[string]int{
 	"activities": 5,
 
 	"worker":        6,
+	"deploy":        7,
 	"internal/demo": 7,
 	"starter":       8,
 	"":              9, // main
