@@ -74,10 +74,12 @@ type OpenInput struct {
 	// goes on with it.
 	Definition Digest `json:"definition,omitempty"`
 	// Take is the definition of an offer that people approved, with their Grant; the turn is opened anew with it.
-	Take   Digest `json:"take,omitempty"`
-	Grant  *Grant `json:"grant,omitempty"`
-	Serial int64  `json:"serial,omitempty"`
-	Store  string `json:"store,omitempty"`
+	Take  Digest `json:"take,omitempty"`
+	Grant *Grant `json:"grant,omitempty"`
+	// Senders are of the turn's messages, when it is opened anew: policy may want others than them to have approved.
+	Senders []Actor `json:"senders,omitempty"`
+	Serial  int64   `json:"serial,omitempty"`
+	Store   string  `json:"store,omitempty"`
 }
 
 // OpenResult is the result of [ActivityOpen]: all that a turn takes over from the configuration.
