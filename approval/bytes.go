@@ -13,6 +13,7 @@ const (
 	settlementRule = "holdfast-settlement-1"
 	compensateRule = "holdfast-compensate-1"
 	messageRule    = "holdfast-message-1"
+	forkRule       = "holdfast-fork-1"
 )
 
 // DecisionBytes returns what an approver signs: the RFC 8785 form of the decision. Session is the scope, so that a
@@ -51,6 +52,15 @@ func MessageBytes(session string, m agent.Message) []byte {
 	return envelope(map[string]any{
 		"rule": text(messageRule), "session": text(session), "id": text(m.ID), "from": text(m.From),
 		"text": text(string(agent.DigestOf([]byte(m.Text)))), "time": moment(m.Time),
+	})
+}
+
+// ForkBytes returns what a person signs who forks a session: the id and the agent of the new session, and where it
+// begins. The new session's life is not known to whoever starts it.
+func ForkBytes(session, agentName string, f agent.Fork) []byte {
+	return envelope(map[string]any{
+		"rule": text(forkRule), "session": text(session), "agent": text(agentName), "from": text(f.From.String()),
+		"turn": f.Turn, "approver": text(f.Approver), "reason": text(f.Reason), "time": moment(f.Time),
 	})
 }
 

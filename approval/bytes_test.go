@@ -87,6 +87,22 @@ func TestEveryFieldOfAStatementIsSigned(t *testing.T) {
 	message("text", func(_ *string, m *agent.Message) { m.Text = "u" })
 	message("from", func(_ *string, m *agent.Message) { m.From = "b" })
 	message("time", func(_ *string, m *agent.Message) { m.Time = at.Add(1) })
+
+	fork := func(name string, do func(s, a *string, f *agent.Fork)) {
+		s, a, f := "s", "a", agent.Fork{From: scope, Turn: 1, Approver: "a", Reason: "r", Time: at}
+		do(&s, &a, &f)
+		all["fork "+name] = approval.ForkBytes(s, a, f)
+	}
+	fork("", func(_, _ *string, _ *agent.Fork) {})
+	fork("session", func(s, _ *string, _ *agent.Fork) { *s = "t" })
+	fork("agent", func(_, a *string, _ *agent.Fork) { *a = "b" })
+	fork("agent, not UTF-8", func(_, a *string, _ *agent.Fork) { *a = "\xff" })
+	fork("from", func(_, _ *string, f *agent.Fork) { f.From.Session = "t" })
+	fork("from's life", func(_, _ *string, f *agent.Fork) { f.From.Life = "00000002" })
+	fork("turn", func(_, _ *string, f *agent.Fork) { f.Turn = 2 })
+	fork("approver", func(_, _ *string, f *agent.Fork) { f.Approver = "b" })
+	fork("reason", func(_, _ *string, f *agent.Fork) { f.Reason = "" })
+	fork("time", func(_, _ *string, f *agent.Fork) { f.Time = at.Add(1) })
 	differ(t, all)
 }
 

@@ -278,6 +278,7 @@ func TestVersionsDifferWhenAnythingThatDecidesDoes(t *testing.T) {
 		"on failure":     func(c *policy.Config) { c.OnFailure = agent.UnwindAsk },
 		"settle":         func(c *policy.Config) { c.Rights.Settle = []string{"ops"} },
 		"compensate":     func(c *policy.Config) { c.Rights.Compensate = []string{"ops"} },
+		"fork":           func(c *policy.Config) { c.Rights.Fork = []string{"ops"} },
 	} {
 		c := shop(t)
 		do(&c)

@@ -71,6 +71,7 @@ func New(c Config) (*Policy, error) {
 	p.rights = Rights{
 		Settle:     k.right("rights/settle", c.Rights.Settle),
 		Compensate: k.right("rights/compensate", c.Rights.Compensate),
+		Fork:       k.right("rights/fork", c.Rights.Fork),
 	}
 	if len(k.wrong) > 0 {
 		return nil, errors.Join(k.wrong...)

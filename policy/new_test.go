@@ -110,11 +110,13 @@ func TestNewSaysWhatIsWrongAndWhere(t *testing.T) {
 		"no keys at all": {
 			policy.Config{
 				Approvers:    map[string]policy.Approver{"dan": {Groups: []string{"g"}}},
-				SelfApproval: &no, Approval: policy.Asking{By: []string{"g"}}, Rights: policy.Rights{Settle: []string{"g"}, Compensate: []string{"x"}},
+				SelfApproval: &no, Approval: policy.Asking{By: []string{"g"}},
+				Rights: policy.Rights{Settle: []string{"g"}, Compensate: []string{"x"}, Fork: []string{"y", "dan"}},
 			},
 			[]string{
 				"self_approval  0:0 false means nothing", "approval  0:0 1 approvals are needed and 0",
 				"rights/settle  0:0 none of them has a key", `rights/compensate/0  0:0 "x" is no approver`,
+				`rights/fork/0  0:0 "y" is no approver`, `rights/fork/1  0:0 approver "dan" has no key`,
 			},
 		},
 		"no keys, and unsigned accepted": {

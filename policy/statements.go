@@ -40,6 +40,19 @@ func (p *Policy) JudgeCompensate(s agent.Scope, c agent.Compensate, at time.Time
 	})
 }
 
+// JudgeFork says whether a fork counts that makes a session of that id, with that agent, and by whom it is, as
+// [Policy.JudgeSettlement] does. At is when the session was started. The life of the new session is not known to
+// whoever signs; a session id is started once.
+func (p *Policy) JudgeFork(session, agentName string, f agent.Fork, at time.Time) (by string, err error) {
+	if err := statement(f.Approver, f.Reason, f.Signature, ""); err != nil {
+		return "", err
+	}
+	return p.right("fork a session", func(p *Policy) []string { return p.rights.Fork }, proof{
+		by: f.Approver, signature: f.Signature, signed: f.Time, at: at,
+		bytes: func() []byte { return approval.ForkBytes(session, agentName, f) },
+	})
+}
+
 // right judges what needs a right. An order that was signed long ago does not count: it could be a copy, and
 // another run of the same order would do something again.
 func (p *Policy) right(what string, who func(*Policy) []string, x proof) (by string, err error) {

@@ -112,6 +112,81 @@ func TestAnOrderToCompensateCountsByRightAndSignature(t *testing.T) {
 	}
 }
 
+func TestAForkCountsByRightAndSignature(t *testing.T) {
+	t.Parallel()
+	c := shop(t)
+	c.Rights.Fork = []string{"ops"}
+	strict, open := mustNew(t, c), mustNew(t, shop(t))
+	c.AcceptUnsigned = true
+	lax := mustNew(t, c)
+	type fork struct {
+		session, agent string
+		agent.Fork
+	}
+	for _, x := range []struct {
+		name string
+		p    *policy.Policy
+		with string // the key that signs, "" is none
+		do   func(f *fork)
+		late func(f *fork)
+		by   string
+		why  string
+	}{
+		{"signed", strict, "carol", nil, nil, "carol", ""},
+		{"unsigned", strict, "", nil, nil, "", "has no signature"},
+		{"no right", strict, "alice", func(f *fork) { f.Approver = "alice" }, nil, "", "may fork a session: carol"},
+		{"anybody", open, "", func(f *fork) { f.Approver = "zoe" }, nil, "zoe (claimed)", ""},
+		{"anybody, signed", open, "alice", func(f *fork) { f.Approver = "alice" }, nil, "alice", ""},
+		{"anybody, false signature", open, "bob", nil, nil, "", "by another key"},
+		{"unsigned: accept", lax, "", nil, nil, "carol (claimed)", ""},
+		{"unsigned: accept, no right", lax, "", func(f *fork) { f.Approver = "alice" }, nil, "", "may fork a session: carol"},
+		{"revoked", strict, "carol-lost", nil, nil, "", "is revoked"},
+		{"expired", strict, "carol-old", nil, nil, "", "expired at"},
+		{"no name", open, "", func(f *fork) { f.Approver = "" }, nil, "", "who decides"},
+		{"long reason", strict, "carol", func(f *fork) { f.Reason = strings.Repeat("x", agent.MaxReason+1) }, nil, "", "its reason has"},
+		{"old", strict, "carol", func(f *fork) { f.Time = noon.Add(-2 * time.Hour) }, nil, "", "sign it again"},
+		{"future", strict, "carol", func(f *fork) { f.Time = noon.Add(time.Hour) }, nil, "", "after the server's"},
+		{"no time", strict, "carol", func(f *fork) { f.Time = time.Time{} }, nil, "", "has no time"},
+		{"session changed", strict, "carol", nil, func(f *fork) { f.session = "s9" }, "", "differs"},
+		{"agent changed", strict, "carol", nil, func(f *fork) { f.agent = "narrow" }, "", "differs"},
+		{"source changed", strict, "carol", nil, func(f *fork) { f.From.Session = "s3" }, "", "differs"},
+		{"source's life changed", strict, "carol", nil, func(f *fork) { f.From.Life = "ffffffff" }, "", "differs"},
+		{"turn changed", strict, "carol", nil, func(f *fork) { f.Turn = 4 }, "", "differs"},
+		{"reason changed", strict, "carol", nil, func(f *fork) { f.Reason = "" }, "", "differs"},
+		{"time changed", strict, "carol", nil, func(f *fork) { f.Time = f.Time.Add(1) }, "", "differs"},
+		{"approver changed", open, "carol", nil, func(f *fork) { f.Approver = "alice" }, "", "by another key"},
+		{"no policy", nil, "carol", nil, nil, "", "no policy"},
+	} {
+		f := fork{"s2", "support", agent.Fork{From: scope, Turn: 3, Approver: "carol", Reason: "another try", Time: noon}}
+		if x.do != nil {
+			x.do(&f)
+		}
+		if x.with != "" {
+			f.Signature = sign(t, x.with, approval.ForkBytes(f.session, f.agent, f.Fork))
+		}
+		if x.late != nil {
+			x.late(&f)
+		}
+		by, err := x.p.JudgeFork(f.session, f.agent, f.Fork, noon.Add(time.Minute))
+		if why := refusal(t, err); by != x.by || (why == "") != (x.why == "") || !strings.Contains(why, x.why) {
+			t.Errorf("%s: by %q, %q", x.name, by, why)
+		}
+	}
+}
+
+// Approvals wait across a deploy, and turns record the version that decided: one that changes for nothing is drift.
+func TestAPolicyThatNamesNobodyWhoForksHasTheVersionOfBefore(t *testing.T) {
+	t.Parallel()
+	c := shop(t)
+	if v := mustNew(t, c).Version(); v != "c8e1d2465f5c2315a3857d674bc04e3dd722dd8a72a5dc392ca3324e5a032955" {
+		t.Errorf("version %q", v)
+	}
+	c.Rights.Settle = []string{"ops"}
+	if v := mustNew(t, c).Version(); v != "e01b26c0836aeb2565faa0fa4e5c4ad233a0e9e7e402aced577afdde32dc5ed8" {
+		t.Errorf("version %q", v)
+	}
+}
+
 func TestAMessageIsFromWhoeverProvesIt(t *testing.T) {
 	t.Parallel()
 	p := mustNew(t, shop(t))

@@ -106,6 +106,9 @@ type Key struct {
 type Rights struct {
 	Settle     []string
 	Compensate []string
+	// Fork is part of the policy's version only where it names somebody, so that the version of a policy that does not
+	// is what it was before there were forks.
+	Fork []string `json:",omitempty"`
 }
 
 // A Request is an action to decide on.
