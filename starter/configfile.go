@@ -84,6 +84,13 @@ agents:
 #   - name: small-refunds
 #     when: tool == "refund" && args.amount <= 50
 #     then: allow
+#   # A conversation takes its agent's new instructions, model and tools at its next turn (follow), keeps the old ones
+#   # (pin), or asks a person (ask). What would change for which: holdfast deploy check
+#   upgrade: follow
+
+# Name a deployment to run two builds side by side and to move work from one to the other (holdfast deploy).
+# worker:
+#   deployment: assistants
 `
 
 // initConfig writes a file to begin with and never over another one.

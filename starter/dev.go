@@ -102,6 +102,8 @@ func (o *devOptions) work(ctx context.Context, cfg *worker.Config, server *devse
 		Client: &client.Options{HostPort: server.Address(), Namespace: server.Namespace()},
 		Logger: slog.New(slog.NewTextHandler(o.app.Err, &slog.HandlerOptions{Level: level})),
 		Ready:  func(worker.Status) { o.ready(cfg, server) },
+		// The only worker here takes all work at once, and nobody has to promote it.
+		Deployment: worker.NoDeployment,
 	}
 	err := w.Run(ctx, cfg, o.app.Tools...)
 	if death := server.Err(); death != nil {

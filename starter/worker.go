@@ -11,10 +11,12 @@ import (
 )
 
 type workerOptions struct {
-	app       *App
-	health    string
-	logFormat string
-	logLevel  string
+	app        *App
+	deployment string
+	build      string
+	health     string
+	logFormat  string
+	logLevel   string
 }
 
 func newWorker(a *App) *cobra.Command {
@@ -24,12 +26,18 @@ func newWorker(a *App) *cobra.Command {
 		Short: "Run a worker",
 		Long: `Runs the agents of the configuration until it is told to stop (SIGTERM or an interrupt). Then it takes nothing new
 and lets what runs finish; what does not finish in time is taken up by another worker. The connection to
-Temporal comes from the standard environment variables and profiles.`,
-		Example: `  TEMPORAL_ADDRESS=temporal:7233 holdfast worker --config /etc/holdfast.yaml --health 127.0.0.1:8080`,
-		Args:    cobra.NoArgs,
-		RunE:    func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
+Temporal comes from the standard environment variables and profiles.
+
+A worker of a deployment is one build of it: a turn stays with the build that it began on, and nothing new reaches a
+build until "holdfast deploy promote" or "holdfast deploy ramp" says so. Without a deployment any worker takes any work.`,
+		Example: `  TEMPORAL_ADDRESS=temporal:7233 holdfast worker --config /etc/holdfast.yaml --health 127.0.0.1:8080
+  holdfast worker --deployment support --build-id v2`,
+		Args: cobra.NoArgs,
+		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
+	f.StringVar(&o.deployment, "deployment", "", "the worker deployment that this is a build of, \"off\" is none (default: the configuration's)")
+	f.StringVar(&o.build, "build-id", "", "which `build` this is (default: what the program was built from, see: holdfast version)")
 	f.StringVar(&o.health, "health", "", "`address` of /healthz and /readyz, \"off\" serves none (default: the configuration's)")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
 	f.StringVar(&o.logLevel, "log-level", "info", "debug, info, warn or error")
@@ -41,6 +49,9 @@ func (o *workerOptions) run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	if err := o.check(); err != nil {
+		return err
+	}
 	cfg, err := o.app.loadConfig()
 	if err != nil {
 		return err
@@ -50,11 +61,29 @@ func (o *workerOptions) run(ctx context.Context) error {
 		return err
 	}
 	client.Logger = nil // the worker's own
-	w := worker.Options{Client: &client, Logger: log, Health: o.health, Ready: func(s worker.Status) {
-		log.Info("worker is ready", "address", client.HostPort, "namespace", s.Namespace, "task_queue", s.TaskQueue,
-			"build", s.Build, "serial", s.Serial, "store", s.Store, "health", s.Health)
-	}}
+	w := worker.Options{
+		Client: &client, Logger: log, Health: o.health, Deployment: o.deployment, Build: o.build,
+		Ready: func(s worker.Status) {
+			log.Info("worker is ready", "address", client.HostPort, "namespace", s.Namespace, "task_queue", s.TaskQueue,
+				"build", s.Build, "deployment", s.Deployment, "serial", s.Serial, "store", s.Store, "health", s.Health)
+		},
+	}
 	return w.Run(ctx, cfg, o.app.Tools...)
+}
+
+// check looks at what Temporal would refuse, or keep silent about.
+func (o *workerOptions) check() error {
+	if o.deployment != "" && o.deployment != worker.NoDeployment {
+		if err := worker.CheckDeployment(o.deployment); err != nil {
+			return usageError("--deployment: %v", err)
+		}
+	}
+	if o.build != "" {
+		if err := worker.CheckBuild(o.build); err != nil {
+			return usageError("--build-id: %v", err)
+		}
+	}
+	return nil
 }
 
 func (o *workerOptions) logger() (*slog.Logger, error) {

@@ -167,6 +167,10 @@ func (m Model) build(name string) (activities.Model, error) {
 func (c *Config) define(d *decoder, name string, set *tool.Set, running servers) agent.Definition {
 	a := c.Agents[name]
 	def := agent.Definition{Name: name, Instructions: a.Instructions, Model: a.Model, Limits: a.Limits}
+	var err error
+	if def.ModelVersion, err = c.Models[a.Model].version(); err != nil {
+		d.fail("models/"+a.Model, "%v", err)
+	}
 	listed := map[string]bool{}
 	for i, entry := range a.Tools {
 		at := "agents/" + name + "/tools/" + strconv.Itoa(i)

@@ -8,6 +8,9 @@ import (
 	"runtime/debug"
 )
 
+// unknownBuild is the id of an executable that cannot be read.
+const unknownBuild = "dev"
+
 // BuildID names the code of this process, for records and for the operator: the revision that it was
 // built from, the version of the module, or else "dev-" and a digest of the executable. It reads the
 // executable; call it once.
@@ -18,16 +21,16 @@ func BuildID() string {
 	}
 	path, err := os.Executable()
 	if err != nil {
-		return "dev"
+		return unknownBuild
 	}
 	f, err := os.Open(path)
 	if err != nil {
-		return "dev"
+		return unknownBuild
 	}
 	defer func() { _ = f.Close() }()
 	h := sha256.New()
 	if _, err := io.Copy(h, f); err != nil {
-		return "dev"
+		return unknownBuild
 	}
 	return "dev-" + hex.EncodeToString(h.Sum(nil))[:12]
 }

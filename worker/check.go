@@ -18,23 +18,17 @@ import (
 func (c *Config) Check(ctx context.Context, own ...tool.Tool) (*Report, error) {
 	r := newReport(c.Path())
 	r.Serial, r.Digest = c.Serial, c.Digest().Short()
+	r.Deployment = c.Worker.Deployment
 	r.Store = StoreReport{URL: c.Store.URL, Sealed: c.Store.Seal.Reveal() != ""}
 	for _, name := range sortedKeys(c.Models) {
 		m := c.Models[name]
 		r.Models = append(r.Models, ModelReport{Name: name, Model: m.Model, BaseURL: m.BaseURL, Key: m.Key.String()})
 	}
 	c.checkTheStore(ctx, r)
-	f := newFleet(slog.New(slog.DiscardHandler))
-	defer f.stop()
-	ships, problems := f.start(ctx, c, nil)
-	f.keep(ships)
+	running, s, problems, stop := c.rehearse(ctx, own)
+	defer stop()
 	r.Problems = append(r.Problems, problems...)
-	s, err := c.assemble(extras{own: own}, byName(ships))
-	var e *ConfigError
-	if errors.As(err, &e) {
-		r.Problems = append(r.Problems, e.Problems...)
-	}
-	r.Tools = append(r.Tools, c.toolReports(own, byName(ships), s)...)
+	r.Tools = append(r.Tools, c.toolReports(own, running, s)...)
 	for _, name := range sortedKeys(c.Agents) {
 		r.Agents = append(r.Agents, agentReport(name, c.Agents[name], s))
 	}
@@ -43,11 +37,30 @@ func (c *Config) Check(ctx context.Context, own ...tool.Tool) (*Report, error) {
 		r.Policy = c.policyReport(s.Tools, s.Agents)
 		r.Hints = append(append(r.Hints, c.policyHints(r.Policy)...), strangers(r.Policy, s.Tools)...)
 	}
-	for i := range r.Problems {
-		r.Problems[i].Message = c.mask.String(r.Problems[i].Message)
-	}
-	sortProblems(r.Problems)
+	r.Problems = c.masked(r.Problems)
 	return r, ctx.Err()
+}
+
+// rehearse starts the MCP servers and assembles what a worker would work with, nil if there are problems; stop ends the
+// servers again.
+func (c *Config) rehearse(ctx context.Context, own []tool.Tool) (running servers, s *activities.Snapshot, problems []Problem, stop func()) {
+	f := newFleet(slog.New(slog.DiscardHandler))
+	ships, problems := f.start(ctx, c, nil)
+	f.keep(ships)
+	s, err := c.assemble(extras{own: own}, byName(ships))
+	var e *ConfigError
+	if errors.As(err, &e) {
+		problems = append(problems, e.Problems...)
+	}
+	return byName(ships), s, problems, f.stop
+}
+
+// masked returns problems in the order of the file and without a secret.
+func (c *Config) masked(problems []Problem) []Problem {
+	for i := range problems {
+		problems[i].Message = c.mask.String(problems[i].Message)
+	}
+	return sortProblems(problems)
 }
 
 func (c *Config) checkTheStore(ctx context.Context, r *Report) {
@@ -63,7 +76,7 @@ func (c *Config) checkTheStore(ctx context.Context, r *Report) {
 }
 
 func agentReport(name string, a Agent, s *activities.Snapshot) AgentReport {
-	out := AgentReport{Name: name, Model: a.Model, Tools: a.Tools, Limits: a.Limits}
+	out := AgentReport{Name: name, Model: a.Model, Upgrade: a.Upgrade, Tools: a.Tools, Limits: a.Limits}
 	if s == nil {
 		return out
 	}

@@ -21,8 +21,10 @@ type Config struct {
 	Agents map[string]Agent
 	// Policy is the operator's, without the agents' own layers: see [Agent].
 	Policy policy.Config
-	Limits Limits
-	Worker Worker
+	// Upgrade is what becomes of sessions whose agent is defined anew, for agents that do not say it. Default follow.
+	Upgrade agent.Upgrade
+	Limits  Limits
+	Worker  Worker
 
 	source source
 	mask   *secret.Mask
@@ -154,6 +156,8 @@ type Agent struct {
 	// Tools are names of tools, "server.tool" for one tool of an MCP server, "server.*" for all.
 	Tools  []string
 	Limits agent.Limits
+	// Upgrade is what becomes of the agent's sessions when it is defined anew; default the configuration's.
+	Upgrade agent.Upgrade
 	// Policy is the agent's own part of the policy: it can only narrow the operator's.
 	Policy policy.Layer
 }
@@ -168,7 +172,9 @@ type Limits struct {
 
 // A Worker says how the process behaves. Only ToolHeartbeat is read again while it runs.
 type Worker struct {
-	TaskQueue   string        // default "holdfast"
+	TaskQueue string // default "holdfast"
+	// Deployment is the worker deployment that this worker is a build of; empty is none.
+	Deployment  string
 	Concurrency int           // activities at a time; default 200
 	Health      string        // address of /healthz and /readyz; empty serves none
 	StopTimeout time.Duration // how long running activities may go on after a stop; default 30s

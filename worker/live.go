@@ -146,6 +146,7 @@ func (c *Config) restart(next *Config) []string {
 		"store":                 c.Store != next.Store,
 		"limits.cache":          c.Limits.Cache != next.Limits.Cache,
 		"worker.task_queue":     c.Worker.TaskQueue != next.Worker.TaskQueue,
+		"worker.deployment":     c.Worker.Deployment != next.Worker.Deployment,
 		"worker.concurrency":    c.Worker.Concurrency != next.Worker.Concurrency,
 		"worker.health":         c.Worker.Health != next.Worker.Health,
 		"worker.stop_timeout":   c.Worker.StopTimeout != next.Worker.StopTimeout,

@@ -151,9 +151,9 @@ func TestAChangedInstructionFileNeedsAHigherSerial(t *testing.T) {
 func TestWhatNeedsARestartIsNamed(t *testing.T) {
 	t.Parallel()
 	b := startLive(t, withSerial("4", least))
-	b.write(withSerial("5", least+"worker: {task_queue: other, tool_heartbeat: 2s}\nstore: {url: 'mem://'}\n"))
+	b.write(withSerial("5", least+"worker: {task_queue: other, deployment: agents, tool_heartbeat: 2s}\nstore: {url: 'mem://'}\n"))
 	b.looks()
-	if !strings.Contains(b.log.String(), `fields="[store worker.task_queue]"`) {
+	if !strings.Contains(b.log.String(), `fields="[store worker.deployment worker.task_queue]"`) {
 		t.Errorf("log: %s", b.log)
 	}
 	if b.snapshot().ToolHeartbeat.String() != "2s" {

@@ -118,7 +118,7 @@ func defaults() *Config {
 	return &Config{
 		Serial: 1,
 		Store:  Store{URL: "file://./.holdfast/store"},
-		Models: map[string]Model{}, Tools: map[string]Tool{}, Agents: map[string]Agent{}, Policy: defaultPolicy(),
+		Models: map[string]Model{}, Tools: map[string]Tool{}, Agents: map[string]Agent{}, Policy: defaultPolicy(), Upgrade: agent.UpgradeFollow,
 		Limits: Limits{Result: activities.DefaultMaxResult, Cache: 128 << 20},
 		Worker: Worker{
 			TaskQueue: agent.TaskQueue, Concurrency: 200,

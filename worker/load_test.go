@@ -144,6 +144,7 @@ agents:
     limits:
       {steps: 9, calls: 2, tokens: 1000, cost: 0.500001, effects: 5, time: 10m, faults: 3, wait: 1h, continue_after: 4,
        session: {steps: 90, tokens: 10000, cost: 5, effects: 50, time: 100m}}
+    upgrade: pin
     policy:
       posture: ask
       rules:
@@ -173,10 +174,12 @@ policy:
   duplicates: deny
   uncertain: tell
   on_failure: compensate
+  upgrade: ask
   rights: {settle: [finance], compensate: [alice, bob]}
 limits: {result: 48KiB, cache: 1GiB}
 worker:
   task_queue: team
+  deployment: team-agents
   concurrency: 3
   health: 127.0.0.1:8080
   stop_timeout: 5s
@@ -261,6 +264,7 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 					Steps: 90, Tokens: 10000, Micros: 5000000, Effects: 50, Time: agent.Duration(100 * time.Minute),
 				},
 			},
+			Upgrade: agent.UpgradePin,
 			Policy: policy.Layer{
 				Posture: policy.PostureAsk,
 				Rules:   []policy.Rule{{Name: "no-notes", When: `tool == "refund" && has(args.note)`, Then: agent.DecisionDeny}},
@@ -287,8 +291,9 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 			Duplicates: policy.RepeatDeny, Uncertain: policy.DoubtTell, OnFailure: agent.UnwindCompensate,
 			Rights: policy.Rights{Settle: []string{"finance"}, Compensate: []string{"alice", "bob"}},
 		},
-		Limits: Limits{Result: 48 << 10, Cache: 1 << 30},
-		Worker: Worker{"team", 3, "127.0.0.1:8080", 5 * time.Second, 2 * time.Second, 3 * time.Second},
+		Upgrade: agent.UpgradeAsk,
+		Limits:  Limits{Result: 48 << 10, Cache: 1 << 30},
+		Worker:  Worker{"team", "team-agents", 3, "127.0.0.1:8080", 5 * time.Second, 2 * time.Second, 3 * time.Second},
 	}
 	opts := cmp.Options{
 		cmp.Comparer(func(a, b Value) bool { return a == b }),
@@ -373,7 +378,7 @@ func TestAProblemShowsItsLineAndWhatToDo(t *testing.T) {
 	want := `holdfast.yaml:5:10: agents.hello has no instructions; write what it is for, or file:prompt.md
     5 |   hello: {instrutions: Say hello.}
       |          ^
-holdfast.yaml:5:11: unknown field "instrutions" in agents.hello; did you mean "instructions"? known here: instructions, limits, model, policy, tools
+holdfast.yaml:5:11: unknown field "instrutions" in agents.hello; did you mean "instructions"? known here: instructions, limits, model, policy, tools, upgrade
     5 |   hello: {instrutions: Say hello.}
       |           ^`
 	if diff := cmp.Diff(want, err.Error()); diff != "" {
@@ -492,6 +497,14 @@ func TestRefusals(t *testing.T) {
 		{"no key", least + "policy: {approvers: {a: {keys: [{revoked: true}]}}}", "policy.approvers.a.keys.0 has no key"},
 		{"private key", least + "policy: {approvers: {a: {keys: ['-----BEGIN OPENSSH PRIVATE KEY-----']}}}", "is no SSH public key"},
 		{"key that ends at no time", least + "policy: {approvers: {a: {keys: [{key: '" + alice + "', expires: soon}]}}}", "want a date such as"},
+		{"unknown upgrade", strings.Replace(least, "{ins", "{upgrade: keep, ins", 1), "agents.hello.upgrade is \"keep\"; want follow (the new definition at the next turn), pin (the old one) or ask (people decide at the next turn)"},
+		{"unknown upgrade of all", least + "policy: {upgrade: never}", `policy.upgrade is "never"; want follow`},
+		{"upgrade that is no word", least + "policy: {upgrade: [pin]}", "policy.upgrade is a list; want text"},
+		{"upgrade given twice", least + "policy:\n  upgrade: pin\n  upgrade: ask\n", `"upgrade" is given twice, first in line 7`},
+		{"deployment with a dot", least + "worker: {deployment: a.b}", `"a.b" cannot name a deployment`},
+		{"deployment that is off", least + "worker: {deployment: 'off'}", "leave it out for none"},
+		{"long deployment", least + "worker: {deployment: " + strings.Repeat("a", 64) + "}", "1 to 63 letters"},
+		{"deployment that is a number", least + "worker: {deployment: 7}", "put it in quotes"},
 		{"store with a query", least + "store: {url: 'file:///a?b'}", "is a path only"},
 		{"effect of a server", least + "tools: {a: {effect: read, mcp: {command: [x]}}}", "effect belongs to an HTTP tool"},
 		{"deep", "tools: " + strings.Repeat("{a: ", 100) + "1" + strings.Repeat("}", 100), "nested deeper"},

@@ -14,8 +14,11 @@ type Options struct {
 	Client *client.Options
 	// Logger gets what the worker logs, secrets masked; nil is slog's default.
 	Logger *slog.Logger
-	// Build is the build id; empty is [BuildID].
+	// Build is the build id; empty is [BuildID]. [CheckBuild] says what one may be.
 	Build string
+	// Deployment is the worker deployment that the build is one of; empty is the file's, [NoDeployment] is none.
+	// [CheckDeployment] says what a name may be.
+	Deployment string
 	// Health overrides the file's health address; "off" serves none.
 	Health string
 	// Ready is called once, when the worker polls, from a goroutine of its own; nil logs that it does.
@@ -26,7 +29,9 @@ type Options struct {
 type Status struct {
 	Status string `json:"status"` // "ok", "ready" or "not ready"
 	Build  string `json:"build"`
-	Serial int64  `json:"serial"` // of the configuration in force
+	// Deployment is the worker deployment that the build is one of, empty for an unversioned worker.
+	Deployment string `json:"deployment,omitempty"`
+	Serial     int64  `json:"serial"` // of the configuration in force
 	// Digest is that configuration's, shortened.
 	Digest    string `json:"config"`
 	TaskQueue string `json:"taskQueue"`

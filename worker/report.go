@@ -15,14 +15,16 @@ type Report struct {
 	File   string `json:"file,omitempty"`
 	Serial int64  `json:"serial"`
 	// Digest is the configuration's, shortened.
-	Digest   string        `json:"config"`
-	Build    string        `json:"build"`
-	Store    StoreReport   `json:"store"`
-	Models   []ModelReport `json:"models"`
-	Tools    []ToolReport  `json:"tools"`
-	Agents   []AgentReport `json:"agents"`
-	Policy   *PolicyReport `json:"policy,omitempty"` // none when the agents cannot be made
-	Problems []Problem     `json:"problems"`
+	Digest string `json:"config"`
+	Build  string `json:"build"`
+	// Deployment is the worker deployment that the file names.
+	Deployment string        `json:"deployment,omitempty"`
+	Store      StoreReport   `json:"store"`
+	Models     []ModelReport `json:"models"`
+	Tools      []ToolReport  `json:"tools"`
+	Agents     []AgentReport `json:"agents"`
+	Policy     *PolicyReport `json:"policy,omitempty"` // none when the agents cannot be made
+	Problems   []Problem     `json:"problems"`
 	// Hints are not wrong, but should be known.
 	Hints []string `json:"hints,omitempty"`
 }
@@ -76,10 +78,11 @@ type ToolReport struct {
 
 // AgentReport says what an agent would be.
 type AgentReport struct {
-	Name   string       `json:"name"`
-	Model  string       `json:"model"`
-	Tools  []string     `json:"tools,omitempty"`
-	Limits agent.Limits `json:"limits"`
+	Name    string        `json:"name"`
+	Model   string        `json:"model"`
+	Upgrade agent.Upgrade `json:"upgrade"` // what becomes of its sessions when it is defined anew
+	Tools   []string      `json:"tools,omitempty"`
+	Limits  agent.Limits  `json:"limits"`
 }
 
 // OK says whether a worker would start with this configuration.
@@ -89,6 +92,9 @@ func (r *Report) OK() bool { return len(r.Problems) == 0 }
 func (r *Report) WriteText(w io.Writer) error {
 	var b strings.Builder
 	fmt.Fprintf(&b, "configuration  %s, serial %d, digest %s\n", orDash(r.File), r.Serial, r.Digest)
+	if r.Deployment != "" {
+		fmt.Fprintf(&b, "deployment     %s, build %s\n", r.Deployment, r.Build)
+	}
 	fmt.Fprintf(&b, "store          %s%s\n", r.Store.URL, r.Store.text())
 	table(&b, "models", func(t io.Writer) {
 		for _, m := range r.Models {
@@ -102,7 +108,7 @@ func (r *Report) WriteText(w io.Writer) error {
 	})
 	table(&b, "agents", func(t io.Writer) {
 		for _, a := range r.Agents {
-			fmt.Fprintf(t, "  %s\tmodel %s\ttools %s\n", a.Name, a.Model, orDash(strings.Join(a.Tools, ", ")))
+			fmt.Fprintf(t, "  %s\tmodel %s\tupgrade %s\ttools %s\n", a.Name, a.Model, a.Upgrade, orDash(strings.Join(a.Tools, ", ")))
 		}
 	})
 	if r.Policy != nil {

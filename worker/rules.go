@@ -1,6 +1,7 @@
 package worker
 
 import (
+	"cmp"
 	"encoding/json"
 	"maps"
 	"net"
@@ -100,6 +101,11 @@ func (c *Config) checkWorker(d *decoder) {
 	w := c.Worker
 	if w.TaskQueue == "" || len(w.TaskQueue) > 200 || strings.HasPrefix(w.TaskQueue, "/") {
 		d.fail("worker/task_queue", "a task queue has a name of 1 to 200 bytes that does not begin with \"/\"")
+	}
+	if w.Deployment != "" {
+		if err := CheckDeployment(w.Deployment); err != nil {
+			d.fail("worker/deployment", "%v; leave it out for none", err)
+		}
 	}
 	if w.Concurrency < 1 {
 		d.fail("worker/concurrency", "a worker runs at least one activity at a time; leave it out for 200")
@@ -291,6 +297,7 @@ func (c *Config) checkAgent(d *decoder, path string, a *Agent) {
 	if a.Instructions == "" {
 		d.fail(path+"/instructions", "%s has no instructions; write what it is for, or file:prompt.md", name)
 	}
+	a.Upgrade = cmp.Or(a.Upgrade, c.Upgrade)
 	if a.Model == "" && len(c.Models) == 1 {
 		a.Model = sortedKeys(c.Models)[0]
 	}

@@ -31,10 +31,14 @@ func Run(ctx context.Context, c *Config, tools ...tool.Tool) error {
 
 // Run is [Run] with options.
 func (o Options) Run(ctx context.Context, c *Config, tools ...tool.Tool) error {
-	if !c.source.whole {
-		return errors.New("this configuration cannot be run: read it with Load or Parse")
+	if err := c.complete(); err != nil {
+		return err
 	}
-	p, err := o.start(ctx, c, tools)
+	v, err := o.version(c)
+	if err != nil {
+		return err
+	}
+	p, err := o.start(ctx, c, v, tools)
 	if err != nil {
 		if ctx.Err() != nil {
 			return nil
@@ -62,7 +66,7 @@ type process struct {
 }
 
 // start opens everything and begins to poll. What was opened is closed again after an error.
-func (o Options) start(ctx context.Context, c *Config, tools []tool.Tool) (_ *process, err error) {
+func (o Options) start(ctx context.Context, c *Config, v worker.WorkerDeploymentVersion, tools []tool.Tool) (_ *process, err error) {
 	p := &process{fatal: make(chan error, 1)}
 	defer func() {
 		if err != nil {
@@ -82,12 +86,21 @@ func (o Options) start(ctx context.Context, c *Config, tools []tool.Tool) (_ *pr
 		return nil, err
 	}
 	p.later(p.live.fleet.stop)
-	p.status.Build, p.status.TaskQueue, p.status.Store = cmp.Or(o.Build, BuildID()), c.Worker.TaskQueue, p.store.ID()
+	p.status.Build, p.status.Deployment = v.BuildID, v.DeploymentName
+	p.status.TaskQueue, p.status.Store = c.Worker.TaskQueue, p.store.ID()
 	// The endpoints outlive the worker's stop, so that who asks is told of it.
 	if err = p.listen(ctx, cmp.Or(o.Health, c.Worker.Health)); err != nil {
 		return nil, err
 	}
-	return p, p.poll(c)
+	return p, p.poll(c, v)
+}
+
+// complete says whether all that the file refers to is there.
+func (c *Config) complete() error {
+	if !c.source.whole {
+		return errors.New("this configuration cannot be run: read it with Load or Parse")
+	}
+	return nil
 }
 
 func (p *process) later(f func()) { p.closers = append(p.closers, f) }
@@ -141,7 +154,7 @@ func (p *process) connect(ctx context.Context, o Options) error {
 }
 
 // poll registers workflows and activities and starts to take work.
-func (p *process) poll(c *Config) error {
+func (p *process) poll(c *Config, v worker.WorkerDeploymentVersion) error {
 	acts, err := activities.New(activities.Deps{
 		Store: p.store, Log: transcript.New(p.store, c.Limits.Cache),
 		Current: p.live.snapshot, Client: p.client, Build: p.status.Build,
@@ -150,22 +163,22 @@ func (p *process) poll(c *Config) error {
 		return err
 	}
 	pollers := worker.PollerBehaviorAutoscalingOptions{InitialNumberOfPollers: 5, MinimumNumberOfPollers: 2, MaximumNumberOfPollers: 50}
-	p.worker = worker.New(p.client, c.Worker.TaskQueue, worker.Options{
+	o := worker.Options{
 		MaxConcurrentActivityExecutionSize: c.Worker.Concurrency,
 		WorkflowTaskPollerBehavior:         worker.NewPollerBehaviorAutoscaling(pollers),
 		ActivityTaskPollerBehavior:         worker.NewPollerBehaviorAutoscaling(pollers),
 		WorkerStopTimeout:                  c.Worker.StopTimeout,
 		StickyScheduleToStartTimeout:       c.Worker.StickyTimeout,
 		DisableRegistrationAliasing:        true,
-		// Without it the SDK puts a checksum of the executable, twice as long, into half of all events.
-		BuildID: p.status.Build, //nolint:staticcheck // what follows it, worker deployments, also pins runs
 		OnFatalError: func(err error) {
 			select {
 			case p.fatal <- err:
 			default:
 			}
 		},
-	})
+	}
+	claim(&o, v)
+	p.worker = worker.New(p.client, c.Worker.TaskQueue, o)
 	workflows.Register(p.worker, workflows.Options{})
 	acts.Register(p.worker)
 	if err := p.worker.Start(); err != nil {
@@ -183,12 +196,13 @@ func (p *process) serve(ctx context.Context, o Options) error {
 	defer wg.Wait()
 	defer cancel()
 	wg.Go(func() { p.live.watch(ctx) })
+	wg.Go(func() { p.sayRouting(ctx) })
 	s := p.now()
 	if o.Ready != nil {
 		wg.Go(func() { o.Ready(s) })
 	} else {
 		p.log.Info("worker polls", "taskQueue", s.TaskQueue, "namespace", s.Namespace, "store", s.Store,
-			"build", s.Build, "serial", s.Serial, "health", s.Health)
+			"build", s.Build, "deployment", s.Deployment, "serial", s.Serial, "health", s.Health)
 	}
 	select {
 	case <-ctx.Done():

@@ -23,7 +23,7 @@ func (d *decoder) config(v value, c *Config) {
 		"agents": func(v value) {
 			d.entries(v, func(name string, _ position, v value) { c.Agents[name] = d.agent(v) })
 		},
-		"policy": func(v value) { d.policy(v, &c.Policy) },
+		"policy": func(v value) { d.policy(v, c) },
 		"limits": func(v value) {
 			d.object(v, fields{"result": d.sizeInto(&c.Limits.Result), "cache": d.sizeInto(&c.Limits.Cache)})
 		},
@@ -34,6 +34,7 @@ func (d *decoder) config(v value, c *Config) {
 func (d *decoder) worker(v value, w *Worker) {
 	d.object(v, fields{
 		"task_queue":     d.textInto(&w.TaskQueue),
+		"deployment":     d.textInto(&w.Deployment),
 		"concurrency":    d.intInto(&w.Concurrency),
 		"health":         d.textInto(&w.Health),
 		"stop_timeout":   d.durationInto(&w.StopTimeout),
@@ -89,6 +90,7 @@ func (d *decoder) agent(v value) Agent {
 		"model":        d.textInto(&a.Model),
 		"tools":        d.textsInto(&a.Tools),
 		"limits":       func(v value) { d.limits(v, &a.Limits) },
+		"upgrade":      choiceInto(d, &a.Upgrade, upgrades),
 		"policy":       func(v value) { d.layer(v, &a.Policy) },
 	})
 	return a

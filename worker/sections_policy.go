@@ -26,6 +26,11 @@ var (
 		{agent.UnwindCompensate, "undo them"},
 		{agent.UnwindAsk, "a person decides on each"},
 	}
+	upgrades = []choice[agent.Upgrade]{
+		{agent.UpgradeFollow, "the new definition at the next turn"},
+		{agent.UpgradePin, "the old one"},
+		{agent.UpgradeAsk, "people decide at the next turn"},
+	}
 	signings = []choice[signing]{
 		{"refuse", ""}, {"accept", "one person on one machine"},
 	}
@@ -34,8 +39,9 @@ var (
 type signing string
 
 // policy reads the operator's policy. What it means as a whole is checked by package policy.
-func (d *decoder) policy(v value, c *policy.Config) {
+func (d *decoder) policy(v value, config *Config) {
 	defer d.judgePolicy(len(d.problems))
+	c := &config.Policy
 	var unsigned signing
 	d.object(v, fields{
 		"posture":       choiceInto(d, &c.Posture, postures),
@@ -47,8 +53,11 @@ func (d *decoder) policy(v value, c *policy.Config) {
 		"duplicates":    choiceInto(d, &c.Duplicates, repeats),
 		"uncertain":     choiceInto(d, &c.Uncertain, doubts),
 		"on_failure":    choiceInto(d, &c.OnFailure, unwindings),
+		"upgrade":       choiceInto(d, &config.Upgrade, upgrades),
 		"rights": func(v value) {
-			d.object(v, fields{"settle": d.peopleInto(&c.Rights.Settle), "compensate": d.peopleInto(&c.Rights.Compensate)})
+			d.object(v, fields{
+				"settle": d.peopleInto(&c.Rights.Settle), "compensate": d.peopleInto(&c.Rights.Compensate),
+			})
 		},
 	})
 	c.AcceptUnsigned = unsigned == "accept"
