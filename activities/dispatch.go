@@ -214,7 +214,9 @@ func (r *toolRun) count(p *Progress) {
 // be written changes nothing about what happened.
 func (r *toolRun) record(own agent.ToolResult) agent.ToolResult {
 	r.phase("recording the outcome")
-	first, standing, err := keepResult(r.ctx, r.space, store.Result{Key: r.key, Tool: &own})
+	first, standing, err := keepResult(r.ctx, r.space, store.Result{
+		Key: r.key, Tool: &own, Version: r.spec.Version, Policy: r.snap.Policy.Version(),
+	})
 	if err != nil {
 		own.Note = joined(own.Note, "its record could not be written: "+cut(r.snap.Mask.String(err.Error()), maxWords))
 		return own

@@ -44,6 +44,9 @@ type Result struct {
 	Key   string            `json:"key"`
 	Tool  *agent.ToolResult `json:"tool,omitempty"`
 	Model *ModelRecord      `json:"model,omitempty"`
+	// Version is the tool's whole one, and Policy is of the policy in force; for a model's result see [ModelRecord].
+	Version agent.Digest `json:"version,omitempty"`
+	Policy  agent.Digest `json:"policy,omitempty"`
 }
 
 // A ModelRecord is a model's answer as it was accepted.
