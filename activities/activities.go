@@ -1,7 +1,6 @@
 package activities
 
 import (
-	"encoding/json"
 	"fmt"
 	"sync"
 	"time"
@@ -89,8 +88,8 @@ func (s *Snapshot) defined() map[string]agent.Definition {
 	s.defineOnce.Do(func() {
 		s.byDigest = map[string]agent.Definition{}
 		for _, def := range s.Agents {
-			if b, err := json.Marshal(def); err == nil {
-				s.byDigest[agent.DigestOf(b).Short()] = def
+			if _, digest, err := encoded(def); err == nil {
+				s.byDigest[digest.Short()] = def
 			}
 		}
 	})

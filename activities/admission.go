@@ -25,15 +25,18 @@ func (r *toolRun) admission() (*agent.ToolResult, error) {
 		return r.miss("the tool %q is not there any more: nothing was run", r.in.Tool)
 	}
 	r.tool, r.spec = t, t.Spec()
-	if action(r.spec, r.in.Args, r.in.Place).Digest() != r.in.Action {
-		return r.miss("the tool %q has changed since this was asked for: nothing was run; ask again if it is still wanted", r.in.Tool)
-	}
+	changed := action(r.spec, r.in.Args, r.in.Place).Digest() != r.in.Action
 	var err error
-	if r.def, err = r.definition(r.ctx, r.snap, r.in.Scope, r.in.Definition); err != nil {
+	switch r.def, err = r.definition(r.ctx, r.snap, r.in.Scope, r.in.Definition); {
+	case err != nil && !changed:
 		return nil, err
-	}
-	if r.in.Undoes != "" {
+	case r.in.Undoes != "":
 		r.def = listing(r.def, r.spec)
+	case r.snap.withheld(r.def, r.spec):
+		return r.miss("the tool %q is not there in the version that this agent is pinned to: nothing was run; tell the user", r.in.Tool)
+	}
+	if changed {
+		return r.miss("the tool %q has changed since this was asked for: nothing was run; ask again if it is still wanted", r.in.Tool)
 	}
 	refusal, err := r.authority()
 	r.admitted = time.Now()

@@ -69,8 +69,8 @@ func (d *desk) unready(i int, c openai.Call, finish agent.Finish) string {
 	if most := d.def.Limits.Calls; most > 0 && i >= most {
 		return fmt.Sprintf("not run: at most %d calls are run in one answer; ask again for this one", most)
 	}
-	if _, ok := d.snap.Tools.Lookup(c.Name); !ok {
-		return fmt.Sprintf("there is no tool %s; %s", quoted(c.Name), d.listed())
+	if _, ok := d.lookup(c.Name); !ok {
+		return d.missing(c.Name)
 	}
 	if c.Damaged != "" {
 		return "not run: " + cut(c.Damaged, 300) + "; ask again"
@@ -93,9 +93,9 @@ func (d *desk) canonicalise(call agent.Call, n int, raw string) agent.Call {
 // one that an earlier attempt accepted and for what an approver made of one: the verdict is always today's. A call
 // that is to be asked about keeps its trouble empty; see [desk.inform] for what people are told.
 func (d *desk) decide(call agent.Call, n int) agent.Call {
-	t, ok := d.snap.Tools.Lookup(call.Tool)
+	t, ok := d.lookup(call.Tool)
 	if !ok {
-		return refuse(call, fmt.Sprintf("there is no tool %s; %s", quoted(call.Tool), d.listed()))
+		return refuse(call, d.missing(call.Tool))
 	}
 	spec := t.Spec()
 	place := agent.Place{Turn: d.place.Turn, Step: d.place.Step, Call: n}
@@ -172,11 +172,11 @@ func (d *desk) see(ctx context.Context, space *store.Space, c *agent.Call, n int
 	c.Terms = &terms
 }
 
-// listed names the tools that the agent lists and this worker has.
+// listed names the tools that the model is offered.
 func (d *desk) listed() string {
 	var names []string
 	for _, ref := range d.def.Tools {
-		if _, ok := d.snap.Tools.Lookup(ref.Name); ok {
+		if _, ok := d.lookup(ref.Name); ok {
 			names = append(names, ref.Name)
 		}
 	}

@@ -86,6 +86,9 @@ func (b *bench) refused(why string) agent.JudgeResult {
 // request was made stands. A tool that this worker does not have is what the request says that it is.
 func (b *bench) inForce() (agent.Verdict, *agent.Terms) {
 	r := b.in.Request
+	if r.Tool == agent.ToolUpgrade {
+		return b.upgrade()
+	}
 	d := desk{def: b.def, scope: b.in.Scope, senders: b.in.Senders}
 	req := d.request(tool.Spec{Name: r.Tool, Class: r.Class, Risk: r.Terms.Risk}, r.Args)
 	req.Resource = r.Terms.Resource
@@ -97,6 +100,16 @@ func (b *bench) inForce() (agent.Verdict, *agent.Terms) {
 	}
 	verdict, terms := b.snap.Policy.Decide(req)
 	if terms == nil {
+		terms = &r.Terms
+	}
+	return verdict, terms
+}
+
+// upgrade is policy's word on going on with another definition today.
+func (b *bench) upgrade() (agent.Verdict, *agent.Terms) {
+	r := b.in.Request
+	verdict, terms := b.snap.Policy.Upgrade(upgradeRequest(r.Args, r.Terms.Resource, b.in.Scope, b.in.Senders))
+	if terms == nil { // nobody may approve it; who may decline or withdraw it, it says itself
 		terms = &r.Terms
 	}
 	return verdict, terms
@@ -114,6 +127,9 @@ func (b *bench) weigh(v agent.Verdict, terms *agent.Terms) (agent.Decided, error
 // edited returns the action that the approver made of the request's, nil if it is the same one, or why it cannot be.
 func (b *bench) edited(ctx context.Context) (*agent.Call, string) {
 	r := b.in.Request
+	if r.Tool == agent.ToolUpgrade {
+		return nil, "a definition is taken as it is or not at all and cannot be edited: decline it, and change holdfast.yaml"
+	}
 	args, err := approval.Canonical([]byte(b.in.Decision.Args))
 	switch {
 	case err != nil:

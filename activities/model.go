@@ -80,11 +80,8 @@ func (r *modelRun) run() (agent.ModelResult, error) {
 	}
 	// A record that cannot be trusted is as good as none: asking again costs money and changes nothing.
 	var ok bool
-	if r.model, ok = r.snap.Models[r.desk.def.Model]; !ok {
-		return agent.ModelResult{}, r.troubled(&openai.Error{
-			Type: agent.ErrStaleConfig, Retry: true,
-			Message: "this worker has no model \"" + r.desk.def.Model + "\"; add it to holdfast.yaml",
-		})
+	if r.desk.def.Model, r.model, ok = r.snap.model(r.desk.def); !ok {
+		return agent.ModelResult{}, r.troubled(&openai.Error{Type: agent.ErrStaleConfig, Retry: true, Message: r.snap.noModel(r.desk.def)})
 	}
 	t, err := r.thread(r.ctx, r.snap, r.in)
 	if err != nil {
@@ -183,11 +180,12 @@ func (r *modelRun) record(res agent.ModelResult) (agent.ModelResult, error) {
 // prompt returns the digest of the instructions.
 func (d *desk) prompt() agent.Digest { return agent.DigestOf([]byte(d.def.Instructions)) }
 
-// offered returns the tools that the model is offered: those that the agent lists and this worker has.
+// offered returns the tools that the model is offered: those that the agent lists and this worker has, of a pinned
+// agent in the versions that its definition names.
 func (d *desk) offered() []openai.Tool {
 	var out []openai.Tool
 	for _, ref := range d.def.Tools {
-		if t, ok := d.snap.Tools.Lookup(ref.Name); ok {
+		if t, ok := d.lookup(ref.Name); ok {
 			spec := t.Spec()
 			out = append(out, openai.Tool{Name: spec.Name, Description: spec.Description, Parameters: spec.Parameters})
 		}

@@ -14,9 +14,11 @@ import (
 	"github.com/holdfast-run/holdfast/store"
 )
 
-// Open resolves an agent's name to its definition, which it stores, so that a running turn goes on with
-// what it started with whatever the configuration says later. A long message goes to the store too. A message whose
-// signature is not its sender's opens no turn.
+// Open resolves an agent's name to the definition that the turn works with, which the store keeps, so that a running
+// turn goes on with what it started with whatever the configuration says later. A session's next turn may go on with
+// the definition of the one before: see [agent.Upgrade]. A long message goes to the store too. A message whose
+// signature is not its sender's opens no turn, and neither does an agent that the configuration does not have any
+// more: its own part of the policy would be gone.
 func (a *Activities) Open(ctx context.Context, in agent.OpenInput) (agent.OpenResult, error) {
 	p := begin(ctx, "opening")
 	defer p.stop()
@@ -29,38 +31,63 @@ func (a *Activities) Open(ctx context.Context, in agent.OpenInput) (agent.OpenRe
 		names := slices.Sorted(maps.Keys(snap.Agents))
 		return agent.OpenResult{}, snap.final(agent.ErrUnknownAgent, "there is no agent %s; the agents are %s", quoted(in.Agent), strings.Join(names, ", "))
 	}
-	model, ok := snap.Models[def.Model]
-	if !ok {
-		return agent.OpenResult{}, snap.retryable(agent.ErrStaleConfig, 0,
-			"this worker has no model %q, which agent %q uses; add it to holdfast.yaml", def.Model, in.Agent)
-	}
 	sender, err := snap.identify(in.Scope, in.Message)
 	if err != nil {
 		return agent.OpenResult{}, err
 	}
-	digest, err := a.keepDefinition(ctx, in.Scope, def)
-	if err != nil {
-		return agent.OpenResult{}, snap.storeTrouble(ctx, "storing the agent's definition", err)
+	o := &opening{Activities: a, snap: snap, in: in, senders: in.Senders}
+	if in.Take == "" {
+		o.senders = []agent.Actor{sender}
 	}
-	entry, err := a.messageEntry(ctx, in)
+	res, err := o.open(ctx, def)
+	res.Sender = sender
+	return res, err
+}
+
+func (o *opening) open(ctx context.Context, def agent.Definition) (agent.OpenResult, error) {
+	snap := o.snap
+	_, digest, err := encoded(def)
+	if err != nil {
+		return agent.OpenResult{}, snap.final(agent.ErrInternal, "the definition of agent %s has no JSON form: %v", quoted(def.Name), err)
+	}
+	o.now = defined{def, digest}
+	chosen, offer, err := o.choose(ctx)
+	if err != nil {
+		return agent.OpenResult{}, err
+	}
+	name, model, ok := snap.model(chosen.Definition)
+	if !ok {
+		return agent.OpenResult{}, snap.retryable(agent.ErrStaleConfig, 0, "%s", snap.noModel(chosen.Definition))
+	}
+	if chosen.digest == digest || offer != nil { // any other was read from the store
+		if _, err := o.keepDefinition(ctx, o.in.Scope, def); err != nil {
+			return agent.OpenResult{}, snap.storeTrouble(ctx, "storing the agent's definition", err)
+		}
+	}
+	entry, err := o.messageEntry(ctx, o.in)
 	if err != nil {
 		return agent.OpenResult{}, snap.storeTrouble(ctx, "storing the message", err)
 	}
 	return agent.OpenResult{
-		Definition: digest, Model: def.Model, Limits: def.Limits,
+		Definition: chosen.digest, Model: name, Limits: chosen.Limits, Offer: offer,
 		Attempt:       agent.Duration(cmp.Or(model.Attempt, DefaultAttempt)),
 		Heartbeat:     agent.Duration(cmp.Or(model.Heartbeat, DefaultHeartbeat)),
 		ToolHeartbeat: agent.Duration(cmp.Or(snap.ToolHeartbeat, DefaultHeartbeat)),
-		Store:         a.Store.ID(), Serial: snap.Serial, Entry: entry, Sender: sender, Build: a.Build,
+		Store:         o.Store.ID(), Serial: snap.Serial, Entry: entry, Build: o.Build, Policy: snap.Policy.Version().Short(),
 	}, nil
 }
 
-func (a *Activities) keepDefinition(ctx context.Context, scope agent.Scope, def agent.Definition) (agent.Digest, error) {
+// encoded returns a definition as the store has it, and its digest.
+func encoded(def agent.Definition) ([]byte, agent.Digest, error) {
 	b, err := json.Marshal(def)
+	return b, agent.DigestOf(b), err
+}
+
+func (a *Activities) keepDefinition(ctx context.Context, scope agent.Scope, def agent.Definition) (agent.Digest, error) {
+	b, digest, err := encoded(def)
 	if err != nil {
 		return "", err
 	}
-	digest := agent.DigestOf(b)
 	if a.kept.has(scope, digest) {
 		return digest, nil
 	}
@@ -97,8 +124,20 @@ func (a *Activities) definition(ctx context.Context, s *Snapshot, scope agent.Sc
 	case err != nil:
 		return def, s.storeTrouble(ctx, "reading the agent's definition", err)
 	}
-	if err := json.Unmarshal(b, &def); err != nil {
-		return def, s.final(agent.ErrInternal, "the definition %s has no form that this build knows: %v", short, err)
+	if def, err = parseDefinition(b); err != nil {
+		return def, s.final(agent.ErrInternal, "the definition %s cannot be used: %v", short, err)
+	}
+	return def, nil
+}
+
+// parseDefinition reads a stored definition. Members that this build does not know are left alone: a newer one wrote
+// them.
+func parseDefinition(b []byte) (def agent.Definition, err error) {
+	if err = json.Unmarshal(b, &def); err != nil {
+		return agent.Definition{}, fmt.Errorf("it has no form that this build knows: %w", err)
+	}
+	if def.Name == "" {
+		return agent.Definition{}, errors.New("it is no definition: it names no agent")
 	}
 	return def, nil
 }
