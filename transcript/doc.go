@@ -13,5 +13,5 @@
 // [Gap]; a gap is shown where it is, and nothing is put in its place.
 //
 // layout.go and hash.go say what the bytes are, without any I/O; read.go and mend.go find and check them,
-// cache.go keeps decoded conversations. [Log] is what others use.
+// cache.go keeps decoded conversations, copy.go gives another session the same transcript. [Log] is what others use.
 package transcript

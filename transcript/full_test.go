@@ -4,8 +4,11 @@ import (
 	"context"
 	"errors"
 	"io/fs"
+	"maps"
 	"os"
+	"slices"
 	"strings"
+	"sync"
 	"sync/atomic"
 	"syscall"
 	"testing"
@@ -21,6 +24,7 @@ import (
 // memory is a bucket in memory that can be full, read-only or out of reach.
 type memory struct {
 	driver.Bucket // what is not written here is not called
+	mu            sync.Mutex
 	objects       map[string][]byte
 	write, read   atomic.Pointer[error]
 }
@@ -59,6 +63,8 @@ func (w *memoryWriter) Close() error {
 	if err := w.m.write.Load(); err != nil {
 		return *err
 	}
+	w.m.mu.Lock()
+	defer w.m.mu.Unlock()
 	if _, ok := w.m.objects[w.key]; ok && w.ifAbsent {
 		return fs.ErrExist
 	}
@@ -79,11 +85,25 @@ func (m *memory) NewRangeReader(_ context.Context, key string, _, _ int64, _ *dr
 	if err := m.read.Load(); err != nil {
 		return nil, *err
 	}
+	m.mu.Lock()
+	defer m.mu.Unlock()
 	b, ok := m.objects[key]
 	if !ok {
 		return nil, fs.ErrNotExist
 	}
 	return memoryReader{strings.NewReader(string(b)), driver.ReaderAttributes{Size: int64(len(b))}}, nil
+}
+
+func (m *memory) ListPaged(_ context.Context, o *driver.ListOptions) (*driver.ListPage, error) {
+	m.mu.Lock()
+	defer m.mu.Unlock()
+	page := &driver.ListPage{}
+	for _, key := range slices.Sorted(maps.Keys(m.objects)) {
+		if strings.HasPrefix(key, o.Prefix) {
+			page.Objects = append(page.Objects, &driver.ListObject{Key: key})
+		}
+	}
+	return page, nil
 }
 
 func TestAStoreThatCannotBeUsedIsAnErrorAndNeverAGap(t *testing.T) {

@@ -93,7 +93,7 @@ func (r *reader) read(ctx context.Context, head agent.Head) (*reading, error) {
 				return nil, err
 			}
 			if next.seq-before.seq > maxGap {
-				return nil, fmt.Errorf("head %d %q: nothing like it is in the store: it belongs to another session or store", head.Seq, head.Hash)
+				return nil, fmt.Errorf("head %d %q: nothing like it is in the store: it belongs to another session or store: %w", head.Seq, head.Hash, store.ErrAbsent)
 			}
 			c.set(next)
 			next = before
