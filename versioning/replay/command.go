@@ -31,8 +31,8 @@ const (
 // or from what the code asks for now, and looks the same either way.
 type command struct {
 	event int64 // 0 when the code asks for it now
-	// task is the started event of the workflow task in which it was asked for. A local activity has
-	// none: its marker may come a task later.
+	// task is the started event of the workflow task in which it was asked for. The marker of a local activity
+	// says when that ended, which may be a task later.
 	task   int64
 	kind   kind
 	fields []field
@@ -84,10 +84,7 @@ func recorded(h *historypb.History) map[kind][]command {
 			task = a.GetStartedEventId() // what the code asked for in it follows at once
 		}
 		if c, ok := fromEvent(e); ok {
-			c.event = e.GetEventId()
-			if c.kind != kindLocal {
-				c.task = task
-			}
+			c.event, c.task = e.GetEventId(), task
 			out[c.kind] = append(out[c.kind], past.forget(c))
 		}
 	}

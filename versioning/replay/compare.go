@@ -103,7 +103,7 @@ func updates(h *historypb.History, w *watch) []Difference {
 		if f := a.GetOutcome().GetFailure(); f != nil {
 			past.how, past.with = endFailed, failure(f)
 		}
-		out = append(out, unequalEnds(e.GetEventId(), fmt.Sprintf("update %q", a.GetMeta().GetUpdateId()), past, now)...)
+		out = append(out, unequalEnds(e.GetEventId(), fmt.Sprintf("%s%q", whatUpdate, a.GetMeta().GetUpdateId()), past, now)...)
 	}
 	return out
 }
@@ -116,7 +116,7 @@ func changes(h *historypb.History, w *watch) []Difference {
 	for _, event := range keys(past) {
 		if id := past[event]; !w.changes[id] {
 			out = append(out, Difference{
-				Event: event, What: "change id", Recorded: id,
+				Event: event, What: whatChange, Recorded: id,
 				Now: nothing + "; a change id is never renamed or removed while runs carry it",
 			})
 		}
@@ -128,13 +128,13 @@ func ends(h *historypb.History, w *watch) []Difference {
 	past, ended := recordedEnd(h)
 	switch {
 	case ended && w.end == nil:
-		return []Difference{{Event: past.event, What: "end of the run", Recorded: past.how, Now: "the run goes on"}}
+		return []Difference{{Event: past.event, What: whatEnd, Recorded: past.how, Now: "the run goes on"}}
 	case !ended && w.end != nil:
-		return []Difference{{Event: past.event, What: "end of the run", Recorded: "the run goes on", Now: w.end.how}}
+		return []Difference{{Event: past.event, What: whatEnd, Recorded: "the run goes on", Now: w.end.how}}
 	case !ended:
 		return nil
 	}
-	return unequalEnds(past.event, "end of the run", past, *w.end)
+	return unequalEnds(past.event, whatEnd, past, *w.end)
 }
 
 func unequalEnds(event int64, what string, past, now ending) []Difference {

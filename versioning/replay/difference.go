@@ -20,6 +20,13 @@ const (
 	nothing = "nothing"
 )
 
+// How the kinds of differences begin that are no command's.
+const (
+	whatEnd    = "end of the run"
+	whatUpdate = "update "
+	whatChange = "change id"
+)
+
 // A Difference is one place where this build does something else than history holds.
 type Difference struct {
 	// Event is the event in history, or the one behind which history lacks something.
@@ -38,11 +45,15 @@ func (d Difference) String() string {
 // A Mismatch says where a history and this build part.
 type Mismatch struct {
 	Workflow, Run, Type string
+	Change              int    // the run's change number, 0 if history holds none
+	Build               string // of the worker that wrote what differs first; "" if history does not say
 	// Temporal is the error of Temporal's own replay: a worker of this build could not go on with the
 	// run. It is nil when only what Temporal does not compare differs.
 	Temporal error
 	// Differences are in the order of history.
 	Differences []Difference
+
+	marker int64 // the event of the change number
 }
 
 func (m *Mismatch) Error() string {

@@ -3,38 +3,11 @@ package replay
 import (
 	"errors"
 	"fmt"
-	"io"
 	"strings"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/temporalproto"
 )
-
-// MaxHistory is the largest history in bytes of JSON that [Read] takes. Temporal itself ends a run at 50 MiB,
-// which base64 and field names make longer.
-const MaxHistory = 256 << 20
-
-// Read decodes a history from JSON, as "temporal workflow show -o json" prints it, and checks that it can be
-// one. Fields that this build does not know are ignored.
-func Read(r io.Reader) (*historypb.History, error) {
-	b, err := io.ReadAll(io.LimitReader(r, MaxHistory+1))
-	if err != nil {
-		return nil, fmt.Errorf("history cannot be read: %w", err)
-	}
-	if len(b) > MaxHistory {
-		return nil, fmt.Errorf("history is longer than %d bytes; no run leaves one like that", MaxHistory)
-	}
-	h := &historypb.History{}
-	opts := temporalproto.CustomJSONUnmarshalOptions{DiscardUnknown: true}
-	if err := opts.Unmarshal(b, h); err != nil {
-		return nil, fmt.Errorf("not the JSON of a history: %w; record it with: temporal workflow show -o json", err)
-	}
-	if err := check(h); err != nil {
-		return nil, err
-	}
-	return h, nil
-}
 
 // check refuses what cannot be the history of a run. Temporal's replay takes much of it for granted.
 func check(h *historypb.History) error {
@@ -43,16 +16,7 @@ func check(h *historypb.History) error {
 		return errors.New("history has no events; was it cut off?")
 	}
 	for i, e := range events {
-		want := int64(i) + 1
-		switch {
-		case e == nil:
-			return fmt.Errorf("event %d of the history is null", want)
-		case e.GetEventId() != want:
-			return fmt.Errorf("event %d of the history is missing: its place has event %d", want, e.GetEventId())
-		case e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED:
-			return fmt.Errorf("event %d of the history is of no type that this build knows", want)
-		}
-		if err := checkAttributes(e); err != nil {
+		if err := checkEvent(e, int64(i)+1); err != nil {
 			return err
 		}
 	}
@@ -64,6 +28,19 @@ func check(h *historypb.History) error {
 		return errors.New("the history does not say of which workflow type it is")
 	}
 	return nil
+}
+
+// checkEvent wants an event in its place and with what its type says.
+func checkEvent(e *historypb.HistoryEvent, place int64) error {
+	switch {
+	case e == nil:
+		return fmt.Errorf("event %d of the history is null", place)
+	case e.GetEventId() != place:
+		return fmt.Errorf("event %d of the history is missing: its place has event %d", place, e.GetEventId())
+	case e.GetEventType() == enumspb.EVENT_TYPE_UNSPECIFIED:
+		return fmt.Errorf("event %d of the history is of no type that this build knows", place)
+	}
+	return checkAttributes(e)
 }
 
 // ErrNotRun reports a run whose code has not run yet: there is nothing that a build could do otherwise.

@@ -1,7 +1,6 @@
 package replay
 
 import (
-	"cmp"
 	"fmt"
 	"strings"
 
@@ -21,12 +20,23 @@ type Replayer struct {
 // Replay runs a history, of a closed run or of an open one, and returns nil when this build does all that it
 // holds. The error is a [*Mismatch] when they part, or [ErrNotRun]; any other says that the history cannot be
 // replayed.
-func (r Replayer) Replay(h *historypb.History) (err error) {
+func (r Replayer) Replay(h *historypb.History) error {
+	_, err := r.Run(h)
+	return err
+}
+
+// Run is Replay that also tells what it replayed, as far as it came: with a [*Mismatch] and with [ErrNotRun], too. It
+// keeps nothing of the history.
+func (r Replayer) Run(h *historypb.History) (out Replayed, err error) {
 	if err := check(h); err != nil {
-		return err
+		return Replayed{}, err
+	}
+	out = describe(h)
+	if err := readable(h); err != nil {
+		return out, err
 	}
 	if h = settled(h); h == nil {
-		return ErrNotRun
+		return out, ErrNotRun
 	}
 	// The SDK trusts histories, and these may be foreign.
 	defer func() {
@@ -34,7 +44,7 @@ func (r Replayer) Replay(h *historypb.History) (err error) {
 			err = fmt.Errorf("history cannot be replayed, it makes no sense to the SDK: %v", p)
 		}
 	}()
-	w := newWatch(resetOf(h))
+	w := newWatch(resetOf(h), lastTask(h))
 	replayer, err := worker.NewWorkflowReplayerWithOptions(worker.WorkflowReplayerOptions{
 		Interceptors:                []interceptor.WorkerInterceptor{w},
 		DisableRegistrationAliasing: true,
@@ -42,29 +52,41 @@ func (r Replayer) Replay(h *historypb.History) (err error) {
 		DisableDeadlockDetection: true,
 	})
 	if err != nil {
-		return fmt.Errorf("no replayer: %w", err)
+		return out, fmt.Errorf("no replayer: %w", err)
 	}
 	r.Register(replayer)
-	m := mismatch(h)
-	m.Temporal = replayer.ReplayWorkflowHistoryWithOptions(quiet{}, h, worker.ReplayWorkflowHistoryOptions{
-		OriginalExecution: workflow.Execution{ID: m.Workflow, RunID: m.Run},
+	stop := replayer.ReplayWorkflowHistoryWithOptions(quiet{}, h, worker.ReplayWorkflowHistoryOptions{
+		// The code knows of a reset once it has run after it.
+		OriginalExecution: workflow.Execution{ID: out.Workflow, RunID: runOf(h)},
 	})
-	m.Differences = compare(h, w, m.Temporal != nil && !strings.HasPrefix(m.Temporal.Error(), otherEnd))
-	if m.Temporal == nil && len(m.Differences) == 0 {
-		return nil
+	halfway := stop != nil && !strings.HasPrefix(stop.Error(), otherEnd)
+	if !halfway {
+		out.views = w.views
 	}
-	return m
+	differences := compare(h, w, halfway)
+	if stop == nil && len(differences) == 0 {
+		return out, nil
+	}
+	return out, mismatch(h, out, stop, differences)
 }
 
 // otherEnd begins the error of a replay that went all the way and did not end like history (sdk-go
 // internal_worker.go). It prints all of a response, and the run's end in our own words says more.
 const otherEnd = "replay workflow doesn't return the same result"
 
-// mismatch returns one that names the run and nothing else yet.
-func mismatch(h *historypb.History) *Mismatch {
-	a := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes()
-	run := cmp.Or(resetOf(h).run, a.GetOriginalExecutionRunId())
-	return &Mismatch{Workflow: a.GetWorkflowId(), Run: run, Type: a.GetWorkflowType().GetName()}
+// mismatch says where the two part, and which build had written that.
+func mismatch(h *historypb.History, of Replayed, stop error, differences []Difference) *Mismatch {
+	m := &Mismatch{Workflow: of.Workflow, Run: of.Run, Type: of.Type, Change: of.Change, Temporal: stop, Differences: differences}
+	m.marker, _ = numberOf(h, of.Type)
+	at := int64(len(h.GetEvents()))
+	switch found, ok := m.stopped(); {
+	case len(differences) > 0:
+		at = differences[0].Event
+	case ok && found.Event > 0:
+		at = found.Event
+	}
+	m.Build = buildAt(h, at)
+	return m
 }
 
 // quiet drops what the SDK logs: the error says it.

@@ -24,18 +24,22 @@ type watch struct {
 	changes map[string]bool   // change ids that were asked for
 	updates map[string]ending // by update id
 	end     *ending
+
+	final    int64             // the last workflow task of the history
+	handlers map[string]any    // of queries, by name
+	views    map[string]answer // of the handlers, at the end of the history
 }
 
-func newWatch(r reset) *watch {
+func newWatch(r reset, final int64) *watch {
 	return &watch{
 		dc: converter.GetDefaultDataConverter(), reset: r, asked: map[kind][]command{},
-		changes: map[string]bool{}, updates: map[string]ending{},
+		changes: map[string]bool{}, updates: map[string]ending{}, final: final, handlers: map[string]any{},
 	}
 }
 
 // InterceptWorkflow is called once in a replay.
 func (w *watch) InterceptWorkflow(_ workflow.Context, next interceptor.WorkflowInboundInterceptor) interceptor.WorkflowInboundInterceptor {
-	return &inbound{interceptor.WorkflowInboundInterceptorBase{Next: next}, w}
+	return &inbound{WorkflowInboundInterceptorBase: interceptor.WorkflowInboundInterceptorBase{Next: next}, w: w}
 }
 
 func (w *watch) note(ctx workflow.Context, c command) {
@@ -45,9 +49,8 @@ func (w *watch) note(ctx workflow.Context, c command) {
 	w.look(ctx)
 	w.last = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
 	r := &request{ctx: ctx, task: w.last}
-	c.dropped = r.dropped
+	c.task, c.dropped = w.last, r.dropped
 	if c.kind != kindLocal {
-		c.task = w.last
 		w.unsure = append(w.unsure, r)
 	}
 	w.asked[c.kind] = append(w.asked[c.kind], w.reset.forget(c))
@@ -73,14 +76,17 @@ func (w *watch) look(ctx workflow.Context) {
 
 type inbound struct {
 	interceptor.WorkflowInboundInterceptorBase
-	w *watch
+	w   *watch
+	sdk interceptor.WorkflowOutboundInterceptor // below the outbound one
 }
 
 func (i *inbound) Init(next interceptor.WorkflowOutboundInterceptor) error {
+	i.sdk = next
 	return i.Next.Init(&outbound{interceptor.WorkflowOutboundInterceptorBase{Next: next}, i.w})
 }
 
 func (i *inbound) ExecuteWorkflow(ctx workflow.Context, in *interceptor.ExecuteWorkflowInput) (any, error) {
+	i.overlook(ctx)
 	result, err := i.Next.ExecuteWorkflow(ctx, in)
 	end := endOf(result, err, i.w.dc)
 	i.w.end = &end
