@@ -60,7 +60,7 @@ func (c *Config) policyReport(set *tool.Set, agents map[string]agent.Definition)
 		Approval: reportAsking(p.Approval), Approvers: []ApproverReport{}, Verdicts: []VerdictReport{},
 		SelfApproval: *p.SelfApproval, Unsigned: "refuse",
 		Duplicates: p.Duplicates, Uncertain: p.Uncertain, OnFailure: p.OnFailure,
-		Settle: p.Rights.Settle, Compensate: p.Rights.Compensate,
+		Upgrade: c.Upgrade, Settle: p.Rights.Settle, Compensate: p.Rights.Compensate, Fork: p.Rights.Fork,
 	}
 	if p.AcceptUnsigned {
 		r.Unsigned = "accept"

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+	deploymentpb "go.temporal.io/api/deployment/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	namespacepb "go.temporal.io/api/namespace/v1"
 	"go.temporal.io/api/operatorservice/v1"
@@ -85,6 +86,8 @@ type fakeTemporal struct {
 	blind      int        // how many searches fail before one is accepted
 	deny       codes.Code // of every call but GetSystemInfo
 	pollers    []string   // identities
+	deployment *deploymentpb.WorkerDeploymentInfo
+	unseen     int // how many looks at the deployment find nothing
 }
 
 func (f *fakeTemporal) start(t *testing.T) client.Options {
@@ -167,4 +170,17 @@ func (f *fakeTemporal) DescribeTaskQueue(context.Context, *workflowservice.Descr
 		out.Pollers = append(out.Pollers, &taskqueuepb.PollerInfo{Identity: p})
 	}
 	return out, nil
+}
+
+func (f *fakeTemporal) DescribeWorkerDeployment(_ context.Context, r *workflowservice.DescribeWorkerDeploymentRequest) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	if err := f.refuse(r.GetNamespace()); err != nil {
+		return nil, err
+	}
+	if f.unseen > 0 {
+		f.unseen--
+		return nil, status.Error(codes.NotFound, "no such deployment")
+	}
+	return &workflowservice.DescribeWorkerDeploymentResponse{WorkerDeploymentInfo: f.deployment}, nil
 }

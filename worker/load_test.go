@@ -175,7 +175,7 @@ policy:
   uncertain: tell
   on_failure: compensate
   upgrade: ask
-  rights: {settle: [finance], compensate: [alice, bob]}
+  rights: {settle: [finance], compensate: [alice, bob], fork: [bob]}
 limits: {result: 48KiB, cache: 1GiB}
 worker:
   task_queue: team
@@ -289,7 +289,7 @@ func TestEveryFieldOfTheFileArrives(t *testing.T) {
 			},
 			SelfApproval: new(bool), AcceptUnsigned: true,
 			Duplicates: policy.RepeatDeny, Uncertain: policy.DoubtTell, OnFailure: agent.UnwindCompensate,
-			Rights: policy.Rights{Settle: []string{"finance"}, Compensate: []string{"alice", "bob"}},
+			Rights: policy.Rights{Settle: []string{"finance"}, Compensate: []string{"alice", "bob"}, Fork: []string{"bob"}},
 		},
 		Upgrade: agent.UpgradeAsk,
 		Limits:  Limits{Result: 48 << 10, Cache: 1 << 30},
@@ -492,6 +492,8 @@ func TestRefusals(t *testing.T) {
 		{"unknown verdict", least + "policy: {rules: [{name: a, then: permit}]}", "want allow, ask (a person decides) or deny"},
 		{"unsigned", least + "policy: {unsigned: maybe}", "want refuse or accept"},
 		{"nobody", least + "policy: {approval: {by: []}}", "policy.approval.by names nobody"},
+		{"forks by nobody", least + "policy: {rights: {fork: []}}", "policy.rights.fork names nobody"},
+		{"forks by strangers", least + "policy: {rights: {fork: [nobody]}}", `"nobody"`},
 		{"quorum of none", least + "policy: {approval: {quorum: 0}}", "policy.approval.quorum must be at least 1"},
 		{"expired at once", least + "policy: {approval: {expires: 0s}}", "want at least 1s"},
 		{"no key", least + "policy: {approvers: {a: {keys: [{revoked: true}]}}}", "policy.approvers.a.keys.0 has no key"},

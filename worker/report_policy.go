@@ -25,8 +25,10 @@ type PolicyReport struct {
 	Duplicates   policy.Repeat   `json:"duplicates"`
 	Uncertain    policy.Doubt    `json:"uncertain"`
 	OnFailure    agent.Unwinding `json:"onFailure"`
+	Upgrade      agent.Upgrade   `json:"upgrade"`          // for agents that do not say it
 	Settle       []string        `json:"settle,omitempty"` // who may; empty is anybody
 	Compensate   []string        `json:"compensate,omitempty"`
+	Fork         []string        `json:"fork,omitempty"`
 	Verdicts     []VerdictReport `json:"verdicts"`
 }
 
@@ -96,9 +98,9 @@ func (p *PolicyReport) write(b *strings.Builder) {
 		self = "no"
 	}
 	fmt.Fprintf(b, "  approval     %s\n", p.Approval)
-	fmt.Fprintf(b, "  otherwise    self approval %s, unsigned %s, duplicates %s, uncertain %s, on failure %s\n",
-		self, p.Unsigned, p.Duplicates, p.Uncertain, p.OnFailure)
-	fmt.Fprintf(b, "  rights       settle %s, compensate %s\n", anybody(p.Settle), anybody(p.Compensate))
+	fmt.Fprintf(b, "  otherwise    self approval %s, unsigned %s, duplicates %s, uncertain %s, on failure %s, upgrade %s\n",
+		self, p.Unsigned, p.Duplicates, p.Uncertain, p.OnFailure, p.Upgrade)
+	fmt.Fprintf(b, "  rights       settle %s, compensate %s, fork %s\n", anybody(p.Settle), anybody(p.Compensate), anybody(p.Fork))
 	section(b, "rules", len(p.Rules), func(t io.Writer) {
 		for _, r := range p.Rules {
 			fmt.Fprintf(t, "  %s\t%s\t%s\n", r.Name, r.Then, r.text())

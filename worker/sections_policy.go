@@ -57,6 +57,7 @@ func (d *decoder) policy(v value, config *Config) {
 		"rights": func(v value) {
 			d.object(v, fields{
 				"settle": d.peopleInto(&c.Rights.Settle), "compensate": d.peopleInto(&c.Rights.Compensate),
+				"fork": d.peopleInto(&c.Rights.Fork),
 			})
 		},
 	})
