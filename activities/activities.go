@@ -155,6 +155,7 @@ func (a *Activities) Register(r worker.ActivityRegistry) {
 		agent.ActivitySettle:    a.Settle,
 		agent.ActivityPlan:      a.Plan,
 		agent.ActivityIdentify:  a.Identify,
+		agent.ActivityFork:      a.Fork,
 	} {
 		r.RegisterActivityWithOptions(fn, activity.RegisterOptions{Name: name})
 	}

@@ -21,8 +21,10 @@ type Closing struct {
 	Approvals  []agent.Approval `json:"approvals,omitempty"`
 	Refused    []agent.Refusal  `json:"refused,omitempty"` // decisions and settlements that did not count
 	// Undo is the number of a late compensation of the turn; 0 is the turn itself.
-	Undo  int    `json:"undo,omitempty"`
-	Build string `json:"build,omitempty"`
+	Undo int `json:"undo,omitempty"`
+	// Origin is where the session was forked from, nil if it was not; see also Forked.
+	Origin *agent.Origin `json:"origin,omitempty"`
+	Build  string        `json:"build,omitempty"`
 }
 
 const closingVersion = 1
@@ -51,7 +53,7 @@ func (a *Activities) close(ctx context.Context, s *Snapshot, in agent.CloseInput
 	b, err := json.Marshal(Closing{
 		Version: closingVersion, Scope: in.Scope, Turn: in.Turn, Agent: in.Agent, Definition: in.Definition,
 		Result: in.Result, Ledger: in.Ledger, Folded: in.Folded, Approvals: in.Approvals, Refused: in.Refused,
-		Undo: in.Undo, Build: a.Build,
+		Undo: in.Undo, Origin: in.Origin, Build: a.Build,
 	})
 	if err != nil {
 		return agent.CloseResult{}, s.final(agent.ErrInternal, "the closing record has no JSON form: %v", err)

@@ -6,9 +6,6 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
-	"maps"
-	"slices"
-	"strings"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/store"
@@ -28,8 +25,7 @@ func (a *Activities) Open(ctx context.Context, in agent.OpenInput) (agent.OpenRe
 	}
 	def, ok := snap.Agents[in.Agent]
 	if !ok {
-		names := slices.Sorted(maps.Keys(snap.Agents))
-		return agent.OpenResult{}, snap.final(agent.ErrUnknownAgent, "there is no agent %s; the agents are %s", quoted(in.Agent), strings.Join(names, ", "))
+		return agent.OpenResult{}, snap.noAgent(in.Agent)
 	}
 	sender, err := snap.identify(in.Scope, in.Message)
 	if err != nil {

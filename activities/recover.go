@@ -90,6 +90,10 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 	if err != nil {
 		return agent.TurnResult{}, err
 	}
+	origin, err := a.origin(ctx, in.Scope)
+	if err != nil && !definite(err) { // one that cannot be read is no reason to lose the end
+		return agent.TurnResult{}, s.storeTrouble(ctx, "looking for where the session began", err)
+	}
 	undone(&ledger)
 	res := agent.TurnResult{
 		Status: agent.StatusFailed, Head: view.Head, Effects: ledger.Unresolved(),
@@ -99,7 +103,7 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 	end, err := a.close(ctx, s, agent.CloseInput{
 		Scope: in.Scope, Turn: in.Turn, Agent: view.Agent, Definition: view.Definition,
 		Result: res, Ledger: ledger.All(), Folded: append(view.Folded, ledger.Folded()...), Entries: entries,
-		Approvals: abandoned(view.Approvals),
+		Approvals: abandoned(view.Approvals), Origin: origin,
 	})
 	var app *temporal.ApplicationError
 	switch {

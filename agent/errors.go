@@ -29,6 +29,9 @@ const (
 	ErrCancelled    = "cancelled"
 	ErrTerminated   = "terminated" // somebody terminated the turn; its end was recovered
 
+	// Of a session that is to begin as a fork.
+	ErrFork = "no_fork" // there is no such place to begin at
+
 	// Of a worker that cannot take the work; another one may. Tried again.
 	ErrWrongStore  = "wrong_store"
 	ErrStaleConfig = "stale_config" // its configuration's serial is below one that the turn has seen

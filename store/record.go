@@ -163,6 +163,10 @@ func (s *Space) Closing(ctx context.Context, name string) ([]byte, error) {
 	return s.Get(ctx, KindClosings, name)
 }
 
+// ForkName is the name of the record, among the closing records of a session that was forked from another one, that says
+// where it began.
+const ForkName = "fork"
+
 // ClosingName returns the name of a turn's closing record: "turn-<n>"; of its m-th late compensation's, counted
 // from 1: "turn-<n>-undo-<m>".
 func ClosingName(turn, undo int) string {
