@@ -30,7 +30,7 @@ type extras struct {
 func (c *Config) assemble(x extras, running servers) (*activities.Snapshot, error) {
 	d := c.problemsAt()
 	s := &activities.Snapshot{
-		Serial: c.Serial, Agents: map[string]agent.Definition{}, Models: map[string]activities.Model{},
+		Serial: c.Serial, Agents: map[string]agent.Definition{}, Upgrades: map[string]agent.Upgrade{}, Models: map[string]activities.Model{},
 		Tools: c.toolSet(d, x, running), Policy: c.source.policy, Mask: c.mask,
 		ToolHeartbeat: c.Worker.ToolHeartbeat, MaxResult: c.Limits.Result,
 	}
@@ -43,7 +43,7 @@ func (c *Config) assemble(x extras, running servers) (*activities.Snapshot, erro
 	}
 	c.checkCompensations(d, s.Tools, running)
 	for _, name := range sortedKeys(c.Agents) {
-		s.Agents[name] = c.define(d, name, s.Tools, running)
+		s.Agents[name], s.Upgrades[name] = c.define(d, name, s.Tools, running), c.Agents[name].Upgrade
 	}
 	if len(d.problems) > 0 {
 		return nil, &ConfigError{sortProblems(d.problems)}
@@ -155,8 +155,12 @@ func (m Model) build(name string) (activities.Model, error) {
 	if err != nil {
 		return activities.Model{}, err
 	}
+	version, err := m.version()
+	if err != nil {
+		return activities.Model{}, err
+	}
 	return activities.Model{
-		Name: name, Client: c, Price: activities.Price(m.Prices),
+		Name: name, Version: version, Client: c, Price: activities.Price(m.Prices),
 		Attempt: m.Timeout.Attempt, Call: m.Timeout.Call, Heartbeat: m.Timeout.Heartbeat,
 		Concurrent: m.Limits.Concurrency,
 	}, nil

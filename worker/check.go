@@ -57,8 +57,8 @@ func (c *Config) rehearse(ctx context.Context, own []tool.Tool) (running servers
 
 // masked returns problems in the order of the file and without a secret.
 func (c *Config) masked(problems []Problem) []Problem {
-	for i := range problems {
-		problems[i].Message = c.mask.String(problems[i].Message)
+	for i, p := range problems {
+		problems[i].Message, problems[i].Excerpt = c.mask.String(p.Message), c.mask.String(p.Excerpt)
 	}
 	return sortProblems(problems)
 }

@@ -48,10 +48,10 @@ func (o Options) Inventory(ctx context.Context, c *Config, tools ...tool.Tool) (
 	case len(problems) > 0:
 		return nil, &ConfigError{c.masked(problems)}
 	}
-	return c.inventory(v.BuildID, s)
+	return inventory(v.BuildID, s)
 }
 
-func (c *Config) inventory(build string, s *activities.Snapshot) (*Inventory, error) {
+func inventory(build string, s *activities.Snapshot) (*Inventory, error) {
 	out := &Inventory{
 		Build: build, Serial: s.Serial, Policy: s.Policy.Version(),
 		Agents: map[string]InventoryAgent{}, Tools: map[string]agent.Digest{}, Models: map[string]agent.Digest{},
@@ -61,18 +61,15 @@ func (c *Config) inventory(build string, s *activities.Snapshot) (*Inventory, er
 		if err != nil {
 			return nil, fmt.Errorf("agent %q: its definition has no JSON form: %w", name, err)
 		}
-		out.Agents[name] = InventoryAgent{Definition: def, Digest: agent.DigestOf(b), Upgrade: c.Agents[name].Upgrade}
+		out.Agents[name] = InventoryAgent{Definition: def, Digest: agent.DigestOf(b), Upgrade: s.Upgrades[name]}
 	}
 	for _, name := range s.Tools.Names() {
 		if t, ok := s.Tools.Lookup(name); ok {
 			out.Tools[name] = t.Spec().Version
 		}
 	}
-	for name, m := range c.Models {
-		var err error
-		if out.Models[name], err = m.version(); err != nil {
-			return nil, fmt.Errorf("model %q: %w", name, err)
-		}
+	for name, m := range s.Models {
+		out.Models[name] = m.Version
 	}
 	return out, nil
 }
