@@ -213,7 +213,7 @@ func leaveBehind(t *testing.T, w *world, in agent.ToolInput, what string) {
 		t.Fatal(err)
 	}
 	if what != "nothing" {
-		if _, err := w.space().CreateIntent(t.Context(), wanted, 1, in.Key()); err != nil {
+		if _, err := w.claims(in.Scope, in.Root).CreateIntent(t.Context(), wanted, 1, in.Key()); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -222,15 +222,15 @@ func leaveBehind(t *testing.T, w *world, in agent.ToolInput, what string) {
 	case "a dispatch after the window":
 		w.dispatch(in, now().Add(-48*time.Hour))
 	case "a revocation":
-		_, _, err = w.space().CreateDispatch(t.Context(), claimOf(in.Key(), 1, in.Class, in.Action))
+		_, _, err = w.Store.Space(in.Scope).CreateDispatch(t.Context(), claimOf(in.Key(), 1, in.Class, in.Action))
 	case "damage":
-		_, _, err = w.space().Create(t.Context(), store.KindDispatches, in.Key(), []byte("{"))
+		_, _, err = w.Store.Space(in.Scope).Create(t.Context(), store.KindDispatches, in.Key(), []byte("{"))
 	default:
 		w.dispatch(in, now())
 	}
 	state := map[string]agent.State{"a commit": agent.StateCommitted, "a failure": agent.StateFailed}[what]
 	if err == nil && state != "" {
-		_, _, err = w.space().CreateResult(t.Context(), store.Result{Key: in.Key(), Tool: &agent.ToolResult{State: state, Attempt: 1}})
+		_, _, err = w.Store.Space(in.Scope).CreateResult(t.Context(), store.Result{Key: in.Key(), Tool: &agent.ToolResult{State: state, Attempt: 1}})
 	}
 	if err != nil {
 		t.Fatal(err)

@@ -112,6 +112,15 @@ func worldOver(t *testing.T, s *store.Store, tools ...tool.Tool) *world {
 
 func (w *world) space() *store.Space { return w.Store.Space(w.scope) }
 
+// recordsOf is where the records of a key are: in the part of the store of the session that the key names.
+func (w *world) recordsOf(key string) *store.Space {
+	k, ok := agent.ParseKey(key)
+	if !ok {
+		return w.space()
+	}
+	return w.Store.Space(k.Scope)
+}
+
 // definition puts the agent's definition where a turn finds it.
 func (w *world) digest() agent.Digest {
 	w.t.Helper()
@@ -164,7 +173,7 @@ func (w *world) mustAttempt(n int, in agent.ToolInput) agent.ToolResult {
 
 func (w *world) recorded(key string) bool {
 	w.t.Helper()
-	_, err := w.space().Result(w.t.Context(), key)
+	_, err := w.recordsOf(key).Result(w.t.Context(), key)
 	if err != nil && !errors.Is(err, store.ErrAbsent) {
 		w.t.Fatal(err)
 	}
@@ -173,7 +182,7 @@ func (w *world) recorded(key string) bool {
 
 func (w *world) dispatched(key string) (store.Dispatch, bool) {
 	w.t.Helper()
-	d, err := w.space().Dispatch(w.t.Context(), key)
+	d, err := w.recordsOf(key).Dispatch(w.t.Context(), key)
 	if err != nil && !errors.Is(err, store.ErrAbsent) {
 		w.t.Fatal(err)
 	}
@@ -184,7 +193,7 @@ func (w *world) dispatched(key string) (store.Dispatch, bool) {
 func (w *world) dispatch(in agent.ToolInput, at time.Time) store.Dispatch {
 	w.t.Helper()
 	d := store.Dispatch{Key: keyOf(in), Attempt: 1, Token: "dead", Class: in.Class, Action: in.Action, At: at, SendBy: at.Add(30 * time.Second)}
-	if first, _, err := w.space().CreateDispatch(w.t.Context(), d); err != nil || !first {
+	if first, _, err := w.Store.Space(in.Scope).CreateDispatch(w.t.Context(), d); err != nil || !first {
 		w.t.Fatalf("dispatch: %v, %v", first, err)
 	}
 	return d
