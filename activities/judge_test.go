@@ -1,11 +1,13 @@
 package activities
 
 import (
+	"log/slog"
 	"strings"
 	"testing"
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	"go.temporal.io/sdk/log"
 	"go.temporal.io/sdk/testsuite"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -26,7 +28,9 @@ func (w *world) governed(c policy.Config) {
 // local runs a local activity and returns its result.
 func local[T any](t *testing.T, fn, in any) (T, error) {
 	t.Helper()
-	env := (&testsuite.WorkflowTestSuite{}).NewTestActivityEnvironment()
+	suite := &testsuite.WorkflowTestSuite{}
+	suite.SetLogger(log.NewStructuredLogger(slog.New(slog.DiscardHandler)))
+	env := suite.NewTestActivityEnvironment()
 	env.RegisterActivity(fn)
 	var out T
 	val, err := env.ExecuteLocalActivity(fn, in)
