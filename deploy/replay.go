@@ -149,7 +149,7 @@ func (g Gate) replayAll(ctx context.Context, q *queue, items chan<- Item, stop c
 	if parallel < 1 {
 		parallel = (3*runtime.GOMAXPROCS(0) + 1) / 2
 	}
-	p := &payloads{data: g.Payloads, open: sync.OnceValues(func() (converter.StorageDriver, error) { return g.openStored(ctx) })}
+	p := g.newPayloads(ctx)
 	var all sync.WaitGroup
 	for range parallel {
 		all.Go(func() {
@@ -208,9 +208,12 @@ func (j job) history(ctx context.Context, p *payloads) (*historypb.History, erro
 	return h, p.restore(ctx, h)
 }
 
-func (g Gate) openStored(ctx context.Context) (converter.StorageDriver, error) {
-	if g.Stored == nil {
-		return nil, errors.New("no store is named here")
-	}
-	return g.Stored(ctx)
+// newPayloads returns what restores payloads; it opens the store once at most.
+func (g Gate) newPayloads(ctx context.Context) *payloads {
+	return &payloads{data: g.Payloads, open: sync.OnceValues(func() (converter.StorageDriver, error) {
+		if g.Stored == nil {
+			return nil, errors.New("no store is named here")
+		}
+		return g.Stored(ctx)
+	})}
 }
