@@ -210,10 +210,12 @@ func (j job) history(ctx context.Context, p *payloads) (*historypb.History, erro
 
 // newPayloads returns what restores payloads; it opens the store once at most.
 func (g Gate) newPayloads(ctx context.Context) *payloads {
-	return &payloads{data: g.Payloads, open: sync.OnceValues(func() (converter.StorageDriver, error) {
-		if g.Stored == nil {
-			return nil, errors.New("no store is named here")
-		}
-		return g.Stored(ctx)
-	})}
+	return &payloads{data: g.Payloads, open: sync.OnceValues(func() (converter.StorageDriver, error) { return g.openStored(ctx) })}
+}
+
+func (g Gate) openStored(ctx context.Context) (converter.StorageDriver, error) {
+	if g.Stored == nil {
+		return nil, errors.New("no store is named here")
+	}
+	return g.Stored(ctx)
 }
