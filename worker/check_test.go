@@ -138,3 +138,26 @@ func TestTwoToolsOfOneNameAreAProblem(t *testing.T) {
 		t.Errorf("problems: %v", r.Problems)
 	}
 }
+
+func TestCheckSaysWhatBecomesOfSessionsAndWhichDeploymentItIs(t *testing.T) {
+	t.Parallel()
+	r := check(t, nil, least+"  other: {instructions: Say less., upgrade: pin}\npolicy: {upgrade: ask}\nworker: {deployment: agents}\n")
+	if !r.OK() {
+		t.Fatal(r.Problems)
+	}
+	text := printed(t, r)
+	for _, want := range []string{"deployment     agents, build " + BuildID() + "\n", "hello  model main  upgrade ask  tools -\n", "other  model main  upgrade pin  tools -\n", "upgrade ask\n"} {
+		if !strings.Contains(text, want) {
+			t.Errorf("%q is not in\n%s", want, text)
+		}
+	}
+	b, err := json.Marshal(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, want := range []string{`"deployment":"agents"`, `"name":"other","model":"main","upgrade":"pin"`, `"onFailure":"keep","upgrade":"ask"`} {
+		if !strings.Contains(string(b), want) {
+			t.Errorf("%q is not in\n%s", want, b)
+		}
+	}
+}

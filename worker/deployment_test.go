@@ -70,14 +70,14 @@ func TestAWorkerWithoutADeploymentIsNotVersioned(t *testing.T) {
 	t.Parallel()
 	var o worker.Options
 	claim(&o, worker.WorkerDeploymentVersion{BuildID: "v1"})
-	if o.BuildID != "v1" || o.DeploymentOptions.UseVersioning { //nolint:staticcheck // it is what is looked at
+	if o.BuildID != "v1" || o.DeploymentOptions.UseVersioning || o.PreferredVersionProvider == nil { //nolint:staticcheck // it is what is looked at
 		t.Errorf("options: %+v", o)
 	}
 	var d worker.Options
 	v := worker.WorkerDeploymentVersion{DeploymentName: "agents", BuildID: "v1"}
 	claim(&d, v)
 	want := worker.DeploymentOptions{UseVersioning: true, Version: v, DefaultVersioningBehavior: workflow.VersioningBehaviorPinned}
-	if d.BuildID != "" || d.DeploymentOptions != want { //nolint:staticcheck // the version says it
+	if d.BuildID != "" || d.DeploymentOptions != want || d.PreferredVersionProvider == nil { //nolint:staticcheck // the version says it
 		t.Errorf("options: %+v", d)
 	}
 }
