@@ -36,7 +36,7 @@ build until "holdfast deploy promote" or "holdfast deploy ramp" says so. Without
 		RunE: func(cmd *cobra.Command, _ []string) error { return o.run(cmd.Context()) },
 	}
 	f := cmd.Flags()
-	f.StringVar(&o.deployment, "deployment", "", "the worker deployment that this is a build of, \"off\" is none (default: the configuration's)")
+	f.StringVar(&o.deployment, "deployment", "", "`name` of the worker deployment that this is a build of, \"off\" is none (default: the configuration's)")
 	f.StringVar(&o.build, "build-id", "", "which `build` this is (default: what the program was built from, see: holdfast version)")
 	f.StringVar(&o.health, "health", "", "`address` of /healthz and /readyz, \"off\" serves none (default: the configuration's)")
 	f.StringVar(&o.logFormat, "log-format", "text", "text or json")
