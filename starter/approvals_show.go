@@ -88,18 +88,10 @@ func (a *App) unanswered(ctx context.Context, c *conn, err error) error {
 	if !errors.As(err, &silent) {
 		return err
 	}
-	if why := c.absence(ctx, c.queueOf(ctx, silent.workflow, a)); why != "" {
+	if why := c.absenceAt(ctx, silent.workflow, a); why != "" {
 		return withHint(err, "%s", why)
 	}
 	return withHint(err, "a worker has to answer; see why none does: holdfast show %s", strings.SplitN(silent.workflow, ":", 2)[0])
-}
-
-// queueOf returns the task queue that a workflow's worker polls.
-func (c *conn) queueOf(ctx context.Context, workflow string, a *App) string {
-	if d, err := c.describe(ctx, workflow, ""); err == nil && d.GetExecutionConfig().GetTaskQueue().GetName() != "" {
-		return d.GetExecutionConfig().GetTaskQueue().GetName()
-	}
-	return a.queue("")
 }
 
 // request shows all of a request.

@@ -133,7 +133,7 @@ func (o *decideOptions) explainSilence(ctx context.Context, c *conn, workflow st
 		return
 	case <-time.After(patience):
 	}
-	why := c.absence(ctx, c.queueOf(ctx, workflow, o.app))
+	why := c.absenceAt(ctx, workflow, o.app)
 	if why == "" {
 		why = "the turn has not answered yet"
 	}

@@ -21,8 +21,10 @@ func newAttention(a *App) *cobra.Command {
 		Short: "List what needs a person",
 		Long: `The one list of what needs a person in the namespace, each with the command that answers it: approvals, the
 first to expire first; effects whose outcome nobody knows or is contradicted; compensations that failed; budgets
-that are used up; and runs that are stuck, because a worker fails on them again and again. It exits with 8 when
-there is anything. Where no worker answers it shows what the server and the histories know.`,
+that are used up; runs that are stuck, because a worker fails on them again and again: they lose nothing and go on with a
+worker that can take them; and runs that are held, because they go on with one build of a worker deployment that no
+worker polls for. It exits with 8 when there is anything. Where no worker answers it shows what the server and the
+histories know.`,
 		Example: `  holdfast attention
   holdfast attention -o json`,
 		Args: cobra.NoArgs,
@@ -38,9 +40,10 @@ const (
 	matterCompensation = agent.AttentionCompensation
 	matterBudget       = agent.AttentionBudget
 	matterStuck        = "stuck"
+	matterHeld         = "held"
 )
 
-var matterOrder = []string{matterApproval, matterUncertain, matterConflict, matterCompensation, matterBudget, matterStuck}
+var matterOrder = []string{matterApproval, matterUncertain, matterConflict, matterCompensation, matterBudget, matterStuck, matterHeld}
 
 // A matter is one thing that needs a person, as -o json prints it.
 type matter struct {
@@ -56,6 +59,9 @@ type matter struct {
 	Since    time.Time `json:"since,omitzero"`
 	Expires  time.Time `json:"expires,omitzero"`
 	Command  string    `json:"command"` // that answers it
+	// Build is the one that a held run waits for; Advice says what else may help a stuck one.
+	Build  string `json:"build,omitempty"`
+	Advice string `json:"advice,omitempty"`
 }
 
 func (o *attentionOptions) run(ctx context.Context) error {
@@ -129,6 +135,6 @@ func (a *App) printMatters(found []matter, now time.Time) {
 		// What a model wrote comes last: nothing follows that it could imitate.
 		fmt.Fprintf(a.Out, "%s  %s  %s  %s%s\n", a.paint(a.Out, bold, fmt.Sprintf("%-12s", line(m.Kind, 20))),
 			line(place, 120), line(when, 60), line(m.What, lineLimit), because(m.Why))
-		fmt.Fprintf(a.Out, "    %s\n", line(m.Command, 400))
+		fmt.Fprintf(a.Out, "    %s\n", line(cmp.Or(m.Advice, m.Command), 400))
 	}
 }

@@ -5,10 +5,8 @@ import (
 	"context"
 	"fmt"
 	"slices"
-	"strings"
 	"sync"
 
-	commonpb "go.temporal.io/api/common/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"golang.org/x/sync/errgroup"
@@ -80,7 +78,7 @@ func (f *finder) silence() []string {
 	return out
 }
 
-// matters looks at one run: first whether it is stuck, then at what it says of itself.
+// matters looks at one run: first whether it can go on, then at what it says of itself.
 func (f *finder) matters(ctx context.Context, at address) ([]matter, error) {
 	d, err := f.conn.describe(ctx, at.workflow(), "")
 	if err != nil {
@@ -90,6 +88,8 @@ func (f *finder) matters(ctx context.Context, at address) ([]matter, error) {
 	stuck := stuckAt(d)
 	if stuck > 0 {
 		out = append(out, f.stuck(ctx, at, d, stuck))
+	} else if m, ok := f.held(ctx, at, d); ok {
+		out = append(out, m)
 	}
 	if !f.conn.wantsSomebody(d.GetWorkflowExecutionInfo()) {
 		return out, nil
@@ -106,36 +106,10 @@ func (f *finder) matters(ctx context.Context, at address) ([]matter, error) {
 	return append(out, here...), err
 }
 
-// stuckAt returns the attempt of a workflow task that fails again and again, or 0.
-func stuckAt(d *workflowservice.DescribeWorkflowExecutionResponse) int {
-	if n := d.GetPendingWorkflowTask().GetAttempt(); n > 1 {
-		return int(n)
-	}
-	return 0
-}
-
 // wantsSomebody says whether a run's search attributes ask for a person.
 func (c *conn) wantsSomebody(info *workflowpb.WorkflowExecutionInfo) bool {
 	return c.attribute(info, agent.AttributeAttention) != "" || c.number(info, agent.AttributeApprovals) > 0 ||
 		c.number(info, agent.AttributeUncertain) > 0 || c.attribute(info, agent.AttributeStatus) == string(agent.StatusWaiting)
-}
-
-// stuck tells of a run on which a worker fails. Why is in the last failure of the history, if one was written: only
-// the first attempt's is.
-func (f *finder) stuck(ctx context.Context, at address, d *workflowservice.DescribeWorkflowExecutionResponse, attempt int) matter {
-	m := matter{
-		Kind: matterStuck, Session: at.session, Turn: at.turn, Workflow: at.workflow(),
-		What:    fmt.Sprintf("attempt %d of its next task", attempt),
-		Command: "temporal workflow show -w " + at.workflow(),
-	}
-	if at.turn != 0 && at.undo == 0 {
-		m.Command = fmt.Sprintf("holdfast show %s --turn %d", at.session, at.turn)
-	}
-	if ts := d.GetPendingWorkflowTask().GetOriginalScheduledTime(); ts != nil {
-		m.Since = ts.AsTime()
-	}
-	m.Why = f.conn.lastFailure(ctx, at.workflow(), d.GetWorkflowExecutionInfo().GetExecution().GetRunId())
-	return m
 }
 
 // ofTurn lists what a turn waits for.
@@ -249,22 +223,4 @@ func (c *conn) unnamed(at address, info *workflowpb.WorkflowExecutionInfo) []mat
 		m.Command = extendCommand(at.session, "")
 	}
 	return []matter{m}
-}
-
-// lastFailure returns why the latest workflow task failed, as far as the history says.
-func (c *conn) lastFailure(ctx context.Context, workflow, run string) string {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	h, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: c.namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run}, MaximumPageSize: 10,
-	})
-	if err != nil {
-		return ""
-	}
-	for _, ev := range h.GetHistory().GetEvents() {
-		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil {
-			return cmp.Or(strings.TrimSpace(a.GetFailure().GetMessage()), a.GetCause().String())
-		}
-	}
-	return ""
 }

@@ -9,9 +9,7 @@ import (
 	"os/user"
 	"time"
 
-	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/serviceerror"
-	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/contrib/envconfig"
@@ -121,35 +119,6 @@ func (a *App) queue(flag string) string {
 		return cfg.Worker.TaskQueue
 	}
 	return agent.TaskQueue
-}
-
-// absence says why nobody takes up work from a task queue, or "" when a worker polls it.
-func (c *conn) absence(ctx context.Context, queue string) string {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	d, err := c.WorkflowService().DescribeTaskQueue(ctx, &workflowservice.DescribeTaskQueueRequest{
-		Namespace:     c.namespace,
-		TaskQueue:     &taskqueuepb.TaskQueue{Name: queue},
-		TaskQueueType: enumspb.TASK_QUEUE_TYPE_WORKFLOW,
-	})
-	if err != nil {
-		return ""
-	}
-	var last time.Time
-	for _, p := range d.GetPollers() {
-		if t := p.GetLastAccessTime().AsTime(); t.After(last) {
-			last = t
-		}
-	}
-	place := fmt.Sprintf("task queue %q of namespace %q at %s", queue, c.namespace, c.address)
-	switch {
-	case last.IsZero():
-		return fmt.Sprintf("no worker polls %s; start one with `holdfast dev` or `holdfast worker`", place)
-	case time.Since(last) > patience: // a poll takes up to a minute, so this alone proves nothing
-		return fmt.Sprintf("the last worker polled %s at %s; if it is gone, start one with `holdfast dev` or `holdfast worker`",
-			place, last.Local().Format(time.TimeOnly))
-	}
-	return ""
 }
 
 // claimed is who this command says it is; nobody verifies it.

@@ -40,11 +40,12 @@ type finder struct {
 	store *store.Store // nil: none at hand
 
 	mu     sync.Mutex
-	silent map[string]bool // task queues whose workers do not answer
+	silent map[string]bool     // task queues whose workers do not answer
+	polls  map[string]*pollers // by task queue, as far as they were asked for
 }
 
 func newFinder(c *conn, s *store.Store) *finder {
-	return &finder{conn: c, store: s, silent: map[string]bool{}}
+	return &finder{conn: c, store: s, silent: map[string]bool{}, polls: map[string]*pollers{}}
 }
 
 func (f *finder) close() {

@@ -41,6 +41,7 @@ type event struct {
 	Cancel   agent.CancelFact `json:"cancel,omitempty"`
 	Expires  time.Time        `json:"expires,omitzero"`
 	Command  string           `json:"command,omitempty"` // that answers it
+	Boundary []boundary       `json:"boundary,omitempty"`
 }
 
 // Types of events.
@@ -83,4 +84,6 @@ const (
 	evUndoFailed  = "compensation.failed"
 
 	evBudget = "budget.exhausted"
+
+	evVersion = "version.crossed"
 )

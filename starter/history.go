@@ -4,6 +4,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -26,6 +27,7 @@ var errStop = errors.New("stop")
 // A reading is how the history of one run is read: every event from the first on, in order.
 type reading struct {
 	workflow, run string
+	size          int32 // of a page, 0: the server's
 	// follow waits for further events until the run closes.
 	follow bool
 	each   func(*historypb.HistoryEvent) error
@@ -123,6 +125,7 @@ func (c *conn) page(ctx context.Context, r reading, token []byte) (page, error) 
 		Execution:              &commonpb.WorkflowExecution{WorkflowId: r.workflow, RunId: r.run},
 		WaitNewEvent:           r.follow,
 		NextPageToken:          token,
+		MaximumPageSize:        r.size,
 		HistoryEventFilterType: enumspb.HISTORY_EVENT_FILTER_TYPE_ALL_EVENT,
 		SkipArchival:           r.follow,
 	})
@@ -138,4 +141,36 @@ func (c *conn) page(ctx context.Context, r reading, token []byte) (page, error) 
 		events = append(events, h.GetEvents()...)
 	}
 	return page{events, resp.GetNextPageToken()}, nil
+}
+
+// lineage returns the runs of a workflow that led to its current one, the first of them first, as far as the server
+// still has them: a run that was reset, and what came after it, is none of them.
+func (c *conn) lineage(ctx context.Context, id string) ([]string, error) {
+	d, err := c.describe(ctx, id, "")
+	if err != nil {
+		return nil, err
+	}
+	info := d.GetWorkflowExecutionInfo()
+	run, first := info.GetExecution().GetRunId(), info.GetFirstRunId()
+	runs := []string{run}
+	defer func() { slices.Reverse(runs) }()
+	for run != first && len(runs) < maxRunsBack {
+		var started *historypb.WorkflowExecutionStartedEventAttributes
+		err := c.read(ctx, reading{workflow: id, run: run, size: 1, each: func(ev *historypb.HistoryEvent) error {
+			started = ev.GetWorkflowExecutionStartedEventAttributes()
+			return errStop
+		}})
+		switch {
+		case isNotFound(err) && len(runs) > 1: // beyond the server's retention
+			runs = runs[:len(runs)-1]
+			return runs, nil
+		case err != nil:
+			return nil, err
+		}
+		if run = started.GetContinuedExecutionRunId(); run == "" {
+			break
+		}
+		runs = append(runs, run)
+	}
+	return runs, nil
 }

@@ -22,7 +22,7 @@ import (
 // FuzzHistory feeds any history to everything that reads one: it must come out as lines of bounded length
 // that a terminal does not obey, and never as a crash.
 func FuzzHistory(f *testing.F) {
-	for _, h := range histories(f) {
+	for _, h := range recordings(f) {
 		b, err := proto.Marshal(h)
 		if err != nil {
 			f.Fatal(err)
@@ -114,7 +114,7 @@ func payloads(t testing.TB, v any) *commonpb.Payloads {
 	return p
 }
 
-func histories(t testing.TB) []*historypb.History {
+func recordings(t testing.TB) []*historypb.History {
 	stored := &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{
 		"encoding": []byte("json/protobuf"), "messageType": []byte(storageReference),
 	}, Data: []byte(`{"driverName":"x"}`)}}}
@@ -179,7 +179,7 @@ func histories(t testing.TB) []*historypb.History {
 
 func TestStoredAndForeignPayloadsAreShownAsSuch(t *testing.T) {
 	t.Parallel()
-	h := histories(t)
+	h := recordings(t)
 	for i, want := range map[int]string{1: "(stored)", 2: "(cannot be read", 3: "event 1: "} {
 		log := newTurnLog(decoder{converter.GetDefaultDataConverter()}, 1)
 		text := ""

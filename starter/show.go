@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"slices"
 	"time"
@@ -22,6 +23,10 @@ func newShow(a *App) *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "show SESSION[/turn-N]",
 		Short: "Show a turn's steps, actions, approvals, effects and cost",
+		Long: `Shows what a turn did, step by step, and who produced each result: the model and its fingerprint, the version of the
+tool, the policy, the worker's build, the build of the workflow's code and, when holdfast.yaml names the workers' store,
+the digests of the prompt and of the tool schemas. Where one of them is another than in the step before, the step says
+"boundary" and what changed. A turn that does not go on says why, and what to do.`,
 		Example: `  holdfast show support-x7k2mq
   holdfast show support-x7k2mq/turn-2 -o json`,
 		Args: cobra.ExactArgs(1),
@@ -53,12 +58,25 @@ type shownTurn struct {
 	Started    time.Time      `json:"started,omitzero"`
 	Ended      time.Time      `json:"ended,omitzero"`
 	Definition agent.Digest   `json:"definition,omitempty"`
-	Model      string         `json:"model,omitempty"`
-	Store      string         `json:"store,omitempty"`
-	Head       agent.Head     `json:"head"`
-	Usage      agent.Usage    `json:"usage"`
-	Spent      *agent.Budget  `json:"spent,omitempty"`
-	Steps      []shownStep    `json:"steps"`
+	// Before is the definition of the session's turn before this one.
+	Before agent.Digest `json:"before,omitempty"`
+	Model  string       `json:"model,omitempty"`
+	Policy string       `json:"policy,omitempty"` // that opened it
+	Build  string       `json:"build,omitempty"`  // that opened it
+	Change int          `json:"change,omitempty"` // its change number: see docs/versioning.md
+	// Deployment is the build of a worker deployment that goes on with it, "agents:v2", Versioning pinned or auto_upgrade.
+	Deployment string `json:"deployment,omitempty"`
+	Versioning string `json:"versioning,omitempty"`
+	// Origin is where its session was forked from, SessionBy what that session's latest turn to end worked with.
+	Origin    *agent.Origin   `json:"origin,omitempty"`
+	SessionBy *agent.Identity `json:"sessionBy,omitempty"`
+	// Boundary is what changed at its opening against the turn before, and after its last step.
+	Boundary []boundary    `json:"boundary,omitempty"`
+	Store    string        `json:"store,omitempty"`
+	Head     agent.Head    `json:"head"`
+	Usage    agent.Usage   `json:"usage"`
+	Spent    *agent.Budget `json:"spent,omitempty"`
+	Steps    []shownStep   `json:"steps"`
 	// Undos are the compensations that ran in this turn, or, with Undo, all that there is.
 	Undos     []shownAction    `json:"compensations,omitempty"`
 	Undo      *agent.UndoInput `json:"undo,omitempty"`
@@ -79,7 +97,15 @@ type shownStep struct {
 	Adopted bool            `json:"adopted,omitempty"`
 	Attempt int             `json:"attempt,omitempty"`
 	Trouble string          `json:"trouble,omitempty"`
-	Actions []shownAction   `json:"actions,omitempty"`
+	// The digests of the record in the store, when that is at hand.
+	Prompt agent.Digest `json:"prompt,omitempty"`
+	Tools  agent.Digest `json:"tools,omitempty"`
+	Policy agent.Digest `json:"policy,omitempty"`
+	Code   string       `json:"code,omitempty"` // the build whose workflow code asked
+	// Boundary is what changed against the step before.
+	Boundary []boundary    `json:"boundary,omitempty"`
+	Actions  []shownAction `json:"actions,omitempty"`
+	head     agent.Head    // that the answer led to
 }
 
 type shownAction struct {
@@ -100,6 +126,8 @@ type shownAction struct {
 	Undoes   string            `json:"undoes,omitempty"` // key of the effect that it compensates
 	// Approvals are the requests for it, the latest last.
 	Approvals []agent.Approval `json:"approvals,omitempty"`
+	Code      string           `json:"code,omitempty"` // the build whose workflow code sent it
+	Boundary  []boundary       `json:"boundary,omitempty"`
 }
 
 func (o *showOptions) run(ctx context.Context) error {
@@ -132,9 +160,7 @@ func (o *showOptions) run(ctx context.Context) error {
 	}
 	s := log.shown(o.at.session)
 	o.ask(ctx, c, log, agent.NewScope(o.at.session, firstRunOf(info)), &s)
-	if !log.ended {
-		s.Trouble = c.silenceReason(ctx, o.at.workflow(), o.app.queue(""))
-	}
+	o.place(ctx, c, log, &s)
 	if o.app.json() {
 		return o.app.printJSON(s)
 	}
@@ -148,6 +174,8 @@ func (o *showOptions) ask(ctx context.Context, c *conn, log *turnLog, scope agen
 	defer f.close()
 	l := &ledger{at: o.at, scope: scope, running: !log.ended}
 	s.Source = sourceHistory
+	s.identify(ctx, f.store, scope)
+	defer o.askSession(ctx, f, s)
 	switch {
 	case log.ended && f.closed(ctx, l):
 	case f.answers(ctx, l, f.queueOf(ctx, o.at)):
@@ -167,6 +195,34 @@ func (o *showOptions) ask(ctx context.Context, c *conn, log *turnLog, scope agen
 		}
 	}
 	s.attach()
+}
+
+// place adds what the server says of a run: which build goes on with it and, if it does not, why.
+func (o *showOptions) place(ctx context.Context, c *conn, log *turnLog, s *shownTurn) {
+	d, err := c.describe(ctx, o.at.workflow(), "")
+	if err != nil {
+		return // the history was there a moment ago, and says enough
+	}
+	p := placementOf(d.GetWorkflowExecutionInfo())
+	s.Deployment, s.Versioning = cmp.Or(p.version(), s.Deployment), cmp.Or(p.behavior(), s.Versioning)
+	if !log.ended {
+		s.Trouble = c.whySilent(ctx, d, o.app.queue(""))
+	}
+}
+
+// askSession adds what only the session knows.
+func (o *showOptions) askSession(ctx context.Context, f *finder, s *shownTurn) {
+	var v agent.SessionView
+	at := address{session: o.at.session}
+	if f.ask(ctx, at.workflow(), f.queueOf(ctx, at), agent.QuerySession, &v) != nil {
+		return
+	}
+	if v.Origin != nil {
+		s.Origin = v.Origin
+	}
+	if v.By != (agent.Identity{}) {
+		s.SessionBy = &v.By
+	}
 }
 
 // attach puts the effects and the approvals where their calls are. An edited call has approvals under two keys.
@@ -211,26 +267,21 @@ func (c *conn) turnLog(ctx context.Context, session string, n int) (*turnLog, er
 
 // workflowLog does the same for a turn or a late compensation.
 func (c *conn) workflowLog(ctx context.Context, at address) (*turnLog, error) {
-	id := at.workflow()
-	run, err := c.firstRun(ctx, id)
+	runs, err := c.lineage(ctx, at.workflow())
 	if err != nil {
 		return nil, err
 	}
 	log := newTurnLog(decoder{c.payloads}, at.turn)
-	for {
-		err := c.read(ctx, reading{workflow: id, run: run, each: func(ev *historypb.HistoryEvent) error {
+	for _, run := range runs {
+		err := c.read(ctx, reading{workflow: at.workflow(), run: run, each: func(ev *historypb.HistoryEvent) error {
 			log.add(ev)
 			return nil
 		}})
 		if err != nil {
 			return nil, err
 		}
-		next, err := c.successor(ctx, log, id, run)
-		if err != nil || next == "" {
-			return log, err
-		}
-		run = next
 	}
+	return log, nil
 }
 
 // shown puts together what the history says.
@@ -240,14 +291,17 @@ func (t *turnLog) shown(session string) shownTurn {
 		s.Status = agent.StatusWaiting
 	}
 	if in := t.input; in != nil {
-		s.Agent, s.Tenant, s.Store = in.Agent, in.Tenant, in.Store
+		s.Agent, s.Tenant, s.Store, s.Before, s.Origin = in.Agent, in.Tenant, in.Store, in.Definition, in.Origin
 		if in.Message.ID != "" {
 			s.Message = &in.Message
 		}
 	}
 	if t.opened != nil {
 		s.Definition, s.Model, s.Store = t.opened.Definition, t.opened.Model, t.opened.Store
+		s.Policy, s.Build = t.opened.Policy, t.opened.Build
 	}
+	s.Change, s.Deployment, s.Versioning = t.change, t.deployment, t.behavior
+	s.Boundary = slices.Concat(t.boundaries, t.crossed)
 	if ts := t.began.GetEventTime(); ts != nil {
 		s.Started = ts.AsTime()
 	}
@@ -274,8 +328,9 @@ func (t *turnLog) shown(session string) shownTurn {
 func (t *turnLog) place(s *shownTurn, a *activity) {
 	switch {
 	case a.model != nil:
-		step := shownStep{Step: a.model.Step, Attempt: a.attempt, Trouble: a.trouble}
+		step := shownStep{Step: a.model.Step, Attempt: a.attempt, Trouble: a.trouble, Code: a.code, Boundary: a.crossed}
 		if r := a.result; r != nil {
+			step.head = r.Head
 			step.Said, step.Finish, step.Usage, step.By, step.Adopted = r.Text, r.Finish, &r.Usage, &r.Producer, r.Adopted
 			s.Usage = s.Usage.Add(r.Usage)
 			for i, c := range r.Calls {
@@ -310,7 +365,7 @@ func (a *activity) fill(act *shownAction) {
 		act.Proposed = act.Args
 	}
 	act.Tool, act.Args, act.Class, act.Undoes = a.tool.Tool, a.tool.Args, a.tool.Class, a.tool.Undoes
-	act.Key = a.tool.Key()
+	act.Key, act.Code, act.Boundary = a.tool.Key(), a.code, a.crossed
 	act.Result, act.Attempt, act.Pending = a.outcome, a.attempt, a.open
 	if a.trouble != "" {
 		act.Trouble = a.trouble

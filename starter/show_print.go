@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -35,7 +36,7 @@ func (a *App) printTurn(s *shownTurn) {
 	if s.Spent != nil {
 		a.field("spent", budgetText(*s.Spent))
 	}
-	a.field("definition", string(s.Definition))
+	a.printIdentity(s)
 	a.field("closing record", string(s.Closing))
 	for _, step := range s.Steps {
 		a.printStep(step)
@@ -94,8 +95,9 @@ func (a *App) printStep(s shownStep) {
 	a.field("said", s.Said)
 	a.field("trouble", s.Trouble)
 	if s.By != nil {
-		a.field("by", producerText(*s.By))
+		a.field("by", producerText(s))
 	}
+	a.field("boundary", crossed(s.Boundary))
 	if s.Usage != nil {
 		a.field("usage", usageText(*s.Usage))
 	}
@@ -116,10 +118,12 @@ func (a *App) printAction(number string, act shownAction) {
 		a.printApproval("    ", &ap)
 	}
 	a.field("  trouble", act.Trouble)
+	a.field("  boundary", crossed(act.Boundary))
 	a.field("  state", string(act.State))
 	if act.Result != nil {
 		a.field("  outcome", outcomeText(act.Result, act.Attempt))
 		a.field("  result", resultText(act.Result))
+		a.field("  by", toolProducer(act.Result))
 	} else if act.Pending && act.Trouble == "" {
 		a.field("  outcome", "not known yet")
 	}
@@ -133,16 +137,72 @@ func resultText(r *agent.ToolResult) string {
 	return text
 }
 
-func producerText(p agent.Producer) string {
-	parts := []string{}
-	add := func(name, value string) {
-		if value != "" {
-			parts = append(parts, strings.TrimSpace(name+" "+value))
-		}
+// printIdentity prints what a turn works with and where its session is from.
+func (a *App) printIdentity(s *shownTurn) {
+	a.field("definition", string(s.Definition))
+	by := pieces{}
+	by.add("model", s.Model)
+	by.add("policy", s.Policy)
+	by.add("build", s.Build)
+	a.field("opened with", by.String())
+	on := pieces{}
+	if s.Change > 0 {
+		on.add("number", fmt.Sprint(s.Change))
 	}
-	add("", p.Model)
-	add("fingerprint", p.Fingerprint)
-	add("tools", p.Tools)
-	add("build", p.Build)
-	return strings.Join(parts, ", ")
+	on.add(s.Versioning, s.Deployment)
+	a.field("change", on.String())
+	if o := s.Origin; o != nil {
+		a.field("forked from", originText(o))
+	}
+	if by := s.SessionBy; by != nil && (by.Definition != s.Definition || by.Build != s.Build) {
+		last := pieces{}
+		last.add("definition", by.Definition.Short())
+		last.add("policy", by.Policy)
+		last.add("build", by.Build)
+		a.field("session's last", last.String())
+	}
+	a.field("boundary", crossed(s.Boundary))
+}
+
+func originText(o *agent.Origin) string {
+	text := address{session: o.From.Session, turn: o.Turn}.String() + ", life " + o.From.Life
+	if o.Root != o.From {
+		text += ", a fork of " + o.Root.String()
+	}
+	if o.By != "" {
+		text += ", by " + o.By
+	}
+	return text
+}
+
+// pieces are names with what they hold, for a line.
+type pieces []string
+
+func (p *pieces) add(name, value string) {
+	if value != "" {
+		*p = append(*p, strings.TrimSpace(name+" "+value))
+	}
+}
+
+func (p pieces) String() string { return strings.Join(p, ", ") }
+
+func producerText(s shownStep) string {
+	p := pieces{}
+	p.add("", s.By.Model)
+	p.add("fingerprint", s.By.Fingerprint)
+	p.add("prompt", s.Prompt.Short())
+	p.add("tools", cmp.Or(s.Tools.Short(), s.By.Tools))
+	p.add("policy", s.Policy.Short())
+	p.add("build", s.By.Build)
+	if s.Code != s.By.Build {
+		p.add("workflow code", s.Code)
+	}
+	return p.String()
+}
+
+func toolProducer(r *agent.ToolResult) string {
+	p := pieces{}
+	p.add("version", r.Version)
+	p.add("build", r.Build)
+	return p.String()
 }

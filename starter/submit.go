@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -32,7 +33,7 @@ type receipt struct {
 func (c *conn) submit(ctx context.Context, s submission, note func(string)) (receipt, error) {
 	waiting, arrived := context.WithCancel(ctx)
 	defer arrived()
-	go c.explainWait(waiting, s.queue, note)
+	go c.explainWait(waiting, s, note)
 	for {
 		h, err := c.send(ctx, s)
 		var r receipt
@@ -130,20 +131,26 @@ func (s submission) refused(err error) error {
 }
 
 // explainWait says once why a message is not taken up.
-func (c *conn) explainWait(ctx context.Context, queue string, note func(string)) {
+func (c *conn) explainWait(ctx context.Context, s submission, note func(string)) {
 	select {
 	case <-ctx.Done():
 		return
 	case <-time.After(patience):
 	}
-	why := c.absence(ctx, queue)
-	if why == "" {
-		why = "the worker has not answered yet"
-	}
+	why := cmp.Or(c.whyNotTaken(ctx, s), "the worker has not answered yet")
 	if ctx.Err() == nil {
 		note(why)
 		note("waiting until the message is taken; an interrupt does not take it back")
 	}
+}
+
+// whyNotTaken says why no worker looks at a message: an update leaves no task behind that could be seen to wait.
+func (c *conn) whyNotTaken(ctx context.Context, s submission) string {
+	d, err := c.describe(ctx, s.session, "")
+	if err != nil {
+		return c.absence(ctx, s.queue, placement{})
+	}
+	return cmp.Or(c.whyStuck(ctx, d), c.absence(ctx, s.queue, placementOf(d.GetWorkflowExecutionInfo())))
 }
 
 // begin starts a session without a message.

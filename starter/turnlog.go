@@ -42,6 +42,14 @@ type turnLog struct {
 	voids     map[string]int     // how often the authority of a key was void
 	letters   []agent.Settlement // that came and were not answered yet
 	timers    map[int64]string   // summaries by the id of the event that started them, in this run
+
+	seen       versions   // that made what was read last
+	crossed    []boundary // of the workflow code, until a step says where
+	boundaries []boundary // of no step: at the turn's opening and at its end
+	change     int        // the run's change number
+	code       string     // the build whose workflow code goes on with the run
+	deployment string     // with its name, "agents:v2"
+	behavior   string     // pinned or auto_upgrade
 }
 
 // An activity is one that the turn scheduled and what became of it.
@@ -57,12 +65,15 @@ type activity struct {
 	outcome *agent.ToolResult
 	trouble string // why there is no result
 	open    bool
+	// code is the build whose workflow code scheduled it, crossed the boundaries of versions at it.
+	code    string
+	crossed []boundary
 }
 
 func newTurnLog(d decoder, turn int) *turnLog {
 	return &turnLog{
 		decoder: d, turn: turn, scheduled: map[int64]*activity{}, timers: map[int64]string{}, voids: map[string]int{},
-		status: agent.StatusRunning,
+		status: agent.StatusRunning, seen: versions{},
 	}
 }
 
@@ -84,6 +95,8 @@ func (t *turnLog) read(ev *historypb.HistoryEvent) []event {
 	switch ev.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_STARTED:
 		return t.started(ev)
+	case enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED:
+		return t.taskCompleted(ev)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
 		return t.activityScheduled(ev)
 	case enumspb.EVENT_TYPE_ACTIVITY_TASK_STARTED:
@@ -127,8 +140,7 @@ func (t *turnLog) read(ev *historypb.HistoryEvent) []event {
 func quiet(t enumspb.EventType) bool {
 	switch t {
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_SCHEDULED, enumspb.EVENT_TYPE_WORKFLOW_TASK_STARTED,
-		enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED,
-		enumspb.EVENT_TYPE_TIMER_CANCELED,
+		enumspb.EVENT_TYPE_ACTIVITY_TASK_CANCEL_REQUESTED, enumspb.EVENT_TYPE_TIMER_CANCELED,
 		enumspb.EVENT_TYPE_WORKFLOW_PROPERTIES_MODIFIED:
 		return true
 	}

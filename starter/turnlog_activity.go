@@ -15,7 +15,10 @@ func (t *turnLog) activityScheduled(ev *historypb.HistoryEvent) []event {
 	a := ev.GetActivityTaskScheduledEventAttributes()
 	act := &activity{
 		kind: a.GetActivityType().GetName(), summary: t.text(ev.GetUserMetadata().GetSummary()),
-		open: true,
+		open: true, code: t.code,
+	}
+	if act.kind == agent.ActivityModel || act.kind == agent.ActivityTool {
+		act.crossed, t.crossed = t.crossed, nil
 	}
 	t.scheduled[ev.GetEventId()] = act
 	t.order = append(t.order, act)
@@ -81,6 +84,13 @@ func (a *activity) name() string {
 	return "an activity"
 }
 
+func (a *activity) toolName() string {
+	if a.tool == nil {
+		return ""
+	}
+	return a.tool.Tool
+}
+
 func (a *activity) toolEvent(kind string) event {
 	e := event{Type: kind}
 	if in := a.tool; in != nil {
@@ -132,7 +142,7 @@ func (t *turnLog) activityCompleted(ev *historypb.HistoryEvent) []event {
 			return []event{{Type: evModelAnswered, Text: "the model answered " + shown(err)}}
 		}
 		act.result, t.answer, t.head = &r, &r, r.Head
-		return t.modelAnswered(act, &r)
+		return append(t.crossing(act, t.seen.answered(&r)), t.modelAnswered(act, &r)...)
 	case act.kind == agent.ActivityTool:
 		var r agent.ToolResult
 		if err := t.first(a.GetResult(), &r); err != nil {
@@ -141,7 +151,7 @@ func (t *turnLog) activityCompleted(ev *historypb.HistoryEvent) []event {
 			e.Text = act.name() + ": ended " + shown(err)
 			return []event{e}
 		}
-		return t.toolEnded(act, &r)
+		return append(t.crossing(act, t.seen.acted(act.toolName(), &r)), t.toolEnded(act, &r)...)
 	case act.settle != nil:
 		var r agent.SettleResult
 		if t.first(a.GetResult(), &r) == nil {

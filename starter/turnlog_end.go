@@ -16,12 +16,10 @@ import (
 // marker reads the results of local activities.
 func (t *turnLog) marker(ev *historypb.HistoryEvent) []event {
 	a := ev.GetMarkerRecordedEventAttributes()
+	t.numbered(a)
 	switch t.localActivity(a) {
 	case agent.ActivityOpen:
-		var r agent.OpenResult
-		if t.opened == nil && t.first(a.GetDetails()["result"], &r) == nil && r.Model != "" {
-			t.opened = &r
-		}
+		return t.open(ev)
 	case agent.ActivityJudge:
 		return t.judged(ev)
 	case agent.ActivitySettle:
@@ -30,6 +28,27 @@ func (t *turnLog) marker(ev *historypb.HistoryEvent) []event {
 		return t.planned(ev)
 	}
 	return nil
+}
+
+// open reads what the turn took over from the configuration, and whether people are asked for another definition first.
+func (t *turnLog) open(ev *historypb.HistoryEvent) []event {
+	var r agent.OpenResult
+	if t.first(ev.GetMarkerRecordedEventAttributes().GetDetails()["result"], &r) != nil || r.Model == "" {
+		return nil
+	}
+	before := agent.Digest("")
+	if t.input != nil {
+		before = t.input.Definition
+	}
+	t.opened = &r
+	bs := t.seen.opened(before, &r)
+	t.boundaries = append(t.boundaries, bs...)
+	out := t.told(bs)
+	if o := r.Offer; o != nil {
+		p := agent.Place{Turn: t.turn, Call: 1}
+		out = append(out, t.requested(agent.ActionKey(t.scope(), p, o.Call.Action), p, o.Call, 1, ""))
+	}
+	return out
 }
 
 // attributes reads what the turn shows to lists: that it waits, and for what.

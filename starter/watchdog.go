@@ -9,6 +9,7 @@ import (
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflow/v1"
+	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -67,22 +68,31 @@ func (c *conn) silenceReason(ctx context.Context, id, queue string) string {
 	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
 	defer cancel()
 	d, err := c.describe(ctx, id, "")
-	if err != nil || d.GetWorkflowExecutionInfo().GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if err != nil {
 		return ""
+	}
+	return c.whySilent(ctx, d, queue)
+}
+
+// whySilent is silenceReason for a workflow that was described.
+func (c *conn) whySilent(ctx context.Context, d *workflowservice.DescribeWorkflowExecutionResponse, queue string) string {
+	info := d.GetWorkflowExecutionInfo()
+	if info.GetStatus() != enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+		return ""
+	}
+	if why := c.whyStuck(ctx, d); why != "" {
+		return why
 	}
 	if q := d.GetExecutionConfig().GetTaskQueue().GetName(); q != "" {
 		queue = q
 	}
-	why, waits := "", overdue(d.GetPendingWorkflowTask().GetScheduledTime())
+	why, waits := "", liesThere(d)
 	for _, p := range d.GetPendingActivities() {
-		if why == "" {
-			why = attemptReason(decoder{c.payloads}, p)
-		}
-		waits = waits || p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && overdue(p.GetScheduledTime())
+		why = cmp.Or(why, attemptReason(decoder{c.payloads}, p))
 	}
 	// Where nobody polls, nobody is trying again either.
 	if waits {
-		why = cmp.Or(c.absence(ctx, queue), why)
+		why = cmp.Or(c.absence(ctx, queue, placementOf(info)), why)
 	}
 	if why != "" || waits {
 		return why
@@ -103,6 +113,19 @@ func (c *conn) childReason(ctx context.Context, id, queue string) string {
 	}
 	session, n, _ := agent.ParseTurnID(id)
 	return fmt.Sprintf("turn %d comes before it and waits for a person: holdfast show %s --turn %d", n, session, n)
+}
+
+// liesThere says whether a task of a run waits for longer than a worker that polls lets it wait.
+func liesThere(d *workflowservice.DescribeWorkflowExecutionResponse) bool {
+	if overdue(d.GetPendingWorkflowTask().GetScheduledTime()) {
+		return true
+	}
+	for _, p := range d.GetPendingActivities() {
+		if p.GetState() == enumspb.PENDING_ACTIVITY_STATE_SCHEDULED && overdue(p.GetScheduledTime()) {
+			return true
+		}
+	}
+	return false
 }
 
 // overdue says whether a task lies there for longer than a worker that polls lets it lie. Between its attempts an
