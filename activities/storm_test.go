@@ -238,7 +238,7 @@ func (s *storm) turn(name string, in agent.ToolInput, l *effect.Ledger) {
 	}
 	res, ok := s.activity(name, in)
 	if !ok {
-		res = s.stubborn(func() (agent.ToolResult, error) { return s.reconcile(s.t.Context(), s.snap, s.scope, e) })
+		res = s.stubborn(func() (agent.ToolResult, error) { return s.reconcile(s.t.Context(), s.snap, in.Scope, e) })
 		s.say("reconciled: %s (%s)", res.State, res.Note)
 	}
 	s.set(func() { s.doubt = time.Now() })
@@ -266,6 +266,7 @@ func (s *storm) look(key string, l *effect.Ledger) {
 	if !ok {
 		return
 	}
+	k, _ := agent.ParseKey(key)
 	s.mu.Lock()
 	told := slices.Contains(s.late, key)
 	s.late = slices.DeleteFunc(s.late, func(k string) bool { return k == key })
@@ -278,7 +279,7 @@ func (s *storm) look(key string, l *effect.Ledger) {
 		var out agent.SettleResult
 		s.stubborn(func() (agent.ToolResult, error) {
 			var err error
-			out, err = s.settleByRecord(s.t.Context(), s.snap, agent.SettleInput{Scope: s.scope, Effect: e, Settlement: agent.Settlement{Key: key}})
+			out, err = s.settleByRecord(s.t.Context(), s.snap, agent.SettleInput{Scope: k.Scope, Effect: e, Settlement: agent.Settlement{Key: key}})
 			return out.Result, err
 		})
 		s.say("a word on %s leads to %s %s %s", key, out.Result.State, out.Result.Conflict, out.Why)
@@ -298,7 +299,7 @@ func (s *storm) look(key string, l *effect.Ledger) {
 		}
 		word := agent.ToolResult{State: says, Attempt: 1, Note: "settled by ann"}
 		res := s.stubborn(func() (agent.ToolResult, error) {
-			return s.keepWord(s.t.Context(), s.snap, agent.SettleInput{Scope: s.scope, Effect: e}, word)
+			return s.keepWord(s.t.Context(), s.snap, agent.SettleInput{Scope: k.Scope, Effect: e}, word)
 		})
 		s.say("a person says %s (lied before: %v), which leads to %s %s", says, s.lied, res.State, res.Conflict)
 		if err := l.Settle(key, res, time.Now(), "ann"); err != nil {
@@ -329,7 +330,7 @@ func (s *storm) judge(key string, l *effect.Ledger) {
 	case n == 0 && e.State == agent.StateCommitted && e.Conflict == "" && !s.lied:
 		s.t.Errorf("not done, and the ledger says %s", e.State)
 	}
-	if rec, err := s.space().Result(context.Background(), key); e.State == agent.StateUncertain && err == nil && !s.torn && !s.deaf {
+	if rec, err := s.recordsOf(key).Result(context.Background(), key); e.State == agent.StateUncertain && err == nil && !s.torn && !s.deaf {
 		s.t.Errorf("its record says %s, and the ledger %s", rec.Tool.State, e.State)
 	}
 }
@@ -391,41 +392,46 @@ func (s *storm) rage(in agent.ToolInput) {
 	}
 }
 
+// newStorm returns a storm that is about to begin, and the action that it is about.
+func newStorm(t *testing.T, seed uint64, kind stormKind) (*storm, agent.ToolInput) {
+	t.Helper()
+	s := &storm{kind: kind, rnd: rand.New(rand.NewPCG(seed, 1)), began: time.Now()}
+	limit := int(1 + seed%5)
+	sp := spec(kind.class)
+	sp.Window, sp.Timeout = kind.window, s.pick(10*time.Second, 40*time.Second)
+	if kind.asked {
+		sp.AbsentAfter = arrival + lag
+	}
+	f := newFake(t, sp, s.pay)
+	f.finds = nil
+	if kind.asked {
+		f.finds = s.find
+	}
+	s.world = worldOver(t, newUnsteady(t, s.fault), f)
+	s.Client = &stormSignals{s: s}
+	s.snap.Policy = repeating(t, policy.RepeatDeny)
+	stricter := &Snapshot{
+		Serial: s.snap.Serial, Agents: s.snap.Agents, Models: s.snap.Models, Tools: s.snap.Tools,
+		Policy: saying(t, agent.DecisionDeny), Mask: s.snap.Mask,
+	}
+	s.Current = func() *Snapshot {
+		if s.is(func() bool { return s.denies }) {
+			return stricter
+		}
+		return s.snap
+	}
+	in := s.asked("pay", `{}`)
+	if kind.undo {
+		in.Undoes, in.Undo = agent.ActionKey(s.scope, agent.Place{Turn: 1, Step: 1, Call: 1}, agent.DigestOf(nil)), 1
+	}
+	s.limit = limit
+	return s, in
+}
+
 func weather(t *testing.T, seed uint64, kind stormKind) {
 	t.Helper()
 	synctest.Test(t, func(t *testing.T) {
-		s := &storm{kind: kind, rnd: rand.New(rand.NewPCG(seed, 1)), began: time.Now()}
-		s.limit = int(1 + seed%5)
-		sp := spec(kind.class)
-		sp.Window, sp.Timeout = kind.window, s.pick(10*time.Second, 40*time.Second)
-		if kind.asked {
-			sp.AbsentAfter = arrival + lag
-		}
-		f := newFake(t, sp, s.pay)
-		f.finds = nil
-		if kind.asked {
-			f.finds = s.find
-		}
-		limit := s.limit
-		s.limit = 0
-		s.world = worldOver(t, newUnsteady(t, s.fault), f)
-		s.Client = &stormSignals{s: s}
-		s.snap.Policy = repeating(t, policy.RepeatDeny)
-		stricter := &Snapshot{
-			Serial: s.snap.Serial, Agents: s.snap.Agents, Models: s.snap.Models, Tools: s.snap.Tools,
-			Policy: saying(t, agent.DecisionDeny), Mask: s.snap.Mask,
-		}
-		s.Current = func() *Snapshot {
-			if s.is(func() bool { return s.denies }) {
-				return stricter
-			}
-			return s.snap
-		}
-		in := s.asked("pay", `{}`)
-		if kind.undo {
-			in.Undoes, in.Undo = agent.ActionKey(s.scope, agent.Place{Turn: 1, Step: 1, Call: 1}, agent.DigestOf(nil)), 1
-		}
-		s.limit = limit
+		s, in := newStorm(t, seed, kind)
 		s.rage(in)
 		if t.Failed() {
 			t.Logf("seed %d:\n%s", seed, strings.Join(s.trace, "\n"))
@@ -433,15 +439,21 @@ func weather(t *testing.T, seed uint64, kind stormKind) {
 	})
 }
 
-func TestNoStormMakesAnEffectHappenTwiceOrTheLedgerLie(t *testing.T) {
-	t.Parallel()
-	n, first := 40, uint64(0)
+// seeds are those of the storms to go through: so many from the first on.
+func seeds(most int) (n int, first uint64) {
+	n = most
 	if long, err := strconv.Atoi(os.Getenv("HOLDFAST_STORMS")); err == nil {
 		n = long
 	}
 	if seed, err := strconv.ParseUint(os.Getenv("HOLDFAST_STORM"), 10, 64); err == nil {
 		n, first = 1, seed
 	}
+	return n, first
+}
+
+func TestNoStormMakesAnEffectHappenTwiceOrTheLedgerLie(t *testing.T) {
+	t.Parallel()
+	n, first := seeds(40)
 	for _, kind := range stormKinds {
 		t.Run(kind.name, func(t *testing.T) {
 			for seed := first; seed < first+uint64(n); seed++ {
