@@ -20,8 +20,10 @@ var errTooLong = fmt.Errorf("history is longer than %d bytes; no run leaves one 
 // Read decodes a history from JSON, as "temporal workflow show -o json" prints it, and checks that it can be
 // one. Fields that this build does not know are ignored. It decodes event by event: beside the history, it holds the
 // text of one event.
-func Read(r io.Reader) (*historypb.History, error) {
-	d := json.NewDecoder(&bounded{r: r, left: MaxHistory})
+func Read(r io.Reader) (*historypb.History, error) { return read(r, MaxHistory) }
+
+func read(r io.Reader, limit int64) (*historypb.History, error) {
+	d := json.NewDecoder(&bounded{r: r, left: limit})
 	h := &historypb.History{}
 	if err := readHistory(d, h); err != nil {
 		return nil, err

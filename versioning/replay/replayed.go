@@ -105,16 +105,14 @@ func buildAt(h *historypb.History, event int64) (build string) {
 	return build
 }
 
-// overlook lets a coroutine of its own ask the query handlers while the last task of the history is done: whenever
-// the code has come to a stop in it, so that the last answer is that of the end. Afterwards is too late, for the SDK
-// unwinds the code when a replay is over. It is the SDK that the coroutine waits with, past what is watched.
+// overlook lets a coroutine of its own have a look whenever the code has come to a stop. What it sees last in the last
+// task is how history leaves the run; afterwards is too late, for the SDK unwinds the code when a replay is over, in
+// goroutines for which nobody waits (sdk-go dispatcherImpl.Close). It waits with the SDK, past what is watched.
 func (i *inbound) overlook(ctx workflow.Context) {
 	ctx, _ = workflow.NewDisconnectedContext(ctx) // it ends with the replay
 	workflow.Go(ctx, func(ctx workflow.Context) {
 		_ = i.sdk.Await(ctx, func() bool {
-			if int64(workflow.GetInfo(ctx).GetCurrentHistoryLength()) >= i.w.final {
-				i.w.views = answers(i.w.handlers)
-			}
+			i.w.glance(taskOf(ctx))
 			return false
 		})
 	})

@@ -2,7 +2,6 @@ package replay
 
 import (
 	"encoding/json"
-	"slices"
 	"strconv"
 	"time"
 
@@ -19,8 +18,10 @@ type watch struct {
 	dc      converter.DataConverter
 	reset   reset
 	asked   map[kind][]command
-	unsure  []*request        // that may still be cancelled before Temporal hears of them
 	last    int64             // the latest workflow task in which the code asked for something
+	task    int64             // the latest of which there are fresh requests
+	fresh   []*request        // that may still be cancelled before Temporal hears of them
+	locals  []*request        // of local activities
 	changes map[string]bool   // change ids that were asked for
 	updates map[string]ending // by update id
 	end     *ending
@@ -46,32 +47,47 @@ func (w *watch) note(ctx workflow.Context, c command) {
 	if w.end != nil && c.kind == kindLocal {
 		return // another coroutine has its turn once more after the end: nobody runs it
 	}
-	w.look(ctx)
-	w.last = int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
-	r := &request{ctx: ctx, task: w.last}
-	c.task, c.dropped = w.last, r.dropped
-	if c.kind != kindLocal {
-		w.unsure = append(w.unsure, r)
+	w.last = taskOf(ctx)
+	r := &request{ctx: ctx}
+	c.task, c.dropped = w.last, func() bool { return r.cancelled }
+	if c.kind == kindLocal {
+		w.locals = append(w.locals, r)
+	} else {
+		w.fresh = append(w.freshIn(w.last), r)
 	}
 	w.asked[c.kind] = append(w.asked[c.kind], w.reset.forget(c))
 }
 
-// A request is what a command was asked for with.
-type request struct {
-	ctx   workflow.Context
-	task  int64
-	heard bool // its task had ended before it was cancelled: Temporal knows of it
+// taskOf returns the workflow task that is being done: its started event.
+func taskOf(ctx workflow.Context) int64 {
+	return int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
 }
 
-func (r *request) dropped() bool { return r.ctx.Err() != nil && !r.heard }
+// A request is what a command was asked for with. One that is cancelled before Temporal hears of it leaves no event:
+// at the end of its task or, if it is local, ever.
+type request struct {
+	ctx       workflow.Context
+	cancelled bool
+}
 
-// look notes which requests of earlier tasks Temporal has heard of. It is called wherever the code comes by.
-func (w *watch) look(ctx workflow.Context) {
-	task := int64(workflow.GetInfo(ctx).GetCurrentHistoryLength())
-	w.unsure = slices.DeleteFunc(w.unsure, func(r *request) bool {
-		r.heard = r.task < task && r.ctx.Err() == nil
-		return r.task < task
-	})
+// freshIn returns the requests of a task that Temporal has not heard of yet.
+func (w *watch) freshIn(task int64) []*request {
+	if task != w.task {
+		w.task, w.fresh = task, nil
+	}
+	return w.fresh
+}
+
+// glance notes what is cancelled as things stand.
+func (w *watch) glance(task int64) {
+	for _, requests := range [][]*request{w.freshIn(task), w.locals} {
+		for _, r := range requests {
+			r.cancelled = r.ctx.Err() != nil
+		}
+	}
+	if task >= w.final {
+		w.views = answers(w.handlers)
+	}
 }
 
 type inbound struct {
@@ -151,13 +167,6 @@ func (o *outbound) NewTimerWithOptions(ctx workflow.Context, d time.Duration, op
 func (o *outbound) Sleep(ctx workflow.Context, d time.Duration) error {
 	o.timer(ctx, d)
 	return o.Next.Sleep(ctx, d)
-}
-
-func (o *outbound) Await(ctx workflow.Context, ready func() bool) error {
-	return o.Next.Await(ctx, func() bool {
-		o.w.look(ctx)
-		return ready()
-	})
 }
 
 func (o *outbound) AwaitWithTimeout(ctx workflow.Context, d time.Duration, ready func() bool) (bool, error) {
