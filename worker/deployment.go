@@ -12,7 +12,7 @@ import (
 	"github.com/holdfast-run/holdfast/versioning"
 )
 
-// NoDeployment, as [Options.Deployment], leaves a worker unversioned whatever the file says.
+// NoDeployment leaves a worker unversioned whatever the file says: see [Options.Deployment].
 const NoDeployment = "off"
 
 var (
