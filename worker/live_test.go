@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+
+	"github.com/holdfast-run/holdfast/agent"
 )
 
 // A bench is a live configuration whose looks the test decides on.
@@ -216,5 +218,16 @@ func TestAStopWhileServersStartIsNotLoggedAsTrouble(t *testing.T) {
 	}
 	if b.log.Len() > 0 {
 		t.Errorf("log: %s", b.log)
+	}
+}
+
+func TestAChangedUpgradeHoldsFromTheFileOn(t *testing.T) {
+	t.Parallel()
+	b := startLive(t, withSerial("4", least))
+	before := b.snapshot().Upgrades["hello"]
+	b.write(withSerial("5", least+"policy: {upgrade: pin}\n"))
+	b.looks()
+	if after := b.snapshot().Upgrades["hello"]; before != agent.UpgradeFollow || after != agent.UpgradePin {
+		t.Errorf("%q, then %q: %s", before, after, b.log)
 	}
 }
