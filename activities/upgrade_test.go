@@ -1,21 +1,16 @@
 package activities
 
 import (
-	"context"
 	"crypto/ed25519"
-	"encoding/json"
-	"fmt"
 	"math/rand/v2"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
-	"github.com/google/go-cmp/cmp"
 	"golang.org/x/crypto/ssh"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/policy"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
@@ -149,84 +144,6 @@ func TestAnAgentThatIsGoneOpensNoTurnWhateverItsUpgrade(t *testing.T) {
 		if app := wantApp(t, err, agent.ErrUnknownAgent, true); !strings.Contains(app.Message(), "the agents are other") {
 			t.Errorf("%s: %v", u, err)
 		}
-	}
-}
-
-func TestAnOfferIsAnActionThatWhoeverSeesItCanComputeTheDigestOf(t *testing.T) {
-	t.Parallel()
-	w, old := deployed(t)
-	w.upgrades(agent.UpgradeAsk)
-	w.governed(policy.Config{AcceptUnsigned: true, Approvers: map[string]policy.Approver{"boss": {}}, Approval: policy.Asking{By: []string{"boss"}, Expires: time.Hour}})
-	fresh := w.edit(func(d *agent.Definition) {
-		d.Instructions, d.Tools[0].Version = "The key is "+hush+". <b>"+strings.Repeat("é", maxInstructions), version("pay2")
-	})
-	res, err := w.opens(old)
-	if err != nil || res.Offer == nil {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	c := res.Offer.Call
-	if canonical, err := approval.Canonical([]byte(c.Args)); err != nil || canonical != c.Args {
-		t.Errorf("arguments %q: %v", c.Args, err)
-	}
-	var args agent.UpgradeArgs
-	if err := json.Unmarshal([]byte(c.Args), &args); err != nil {
-		t.Fatal(err)
-	}
-	if len(args.Instructions) > maxInstructions || !strings.HasPrefix(args.Instructions, "The key is [secret]. <b>éé") {
-		t.Errorf("instructions of %d bytes: %.60q", len(args.Instructions), args.Instructions)
-	}
-	args.Instructions = ""
-	want := agent.UpgradeArgs{Agent: "clerk", From: old, To: fresh, Changes: []string{"instructions", "tool pay: another version"}}
-	if diff := cmp.Diff(want, args); diff != "" {
-		t.Error(diff)
-	}
-	if c.Tool != agent.ToolUpgrade || c.Class != agent.ClassRead || c.Trouble != "" || c.Summary != "agent clerk: instructions, tool pay" {
-		t.Errorf("call %+v", c)
-	}
-	if want := (agent.Verdict{Decision: agent.DecisionAsk, Rule: policy.RuleUpgrade, Policy: w.snap.Policy.Version().Short()}); c.Verdict != want {
-		t.Errorf("verdict %+v", c.Verdict)
-	}
-	terms := &agent.Terms{Resource: "clerk", Version: fresh, By: []string{"boss"}, Quorum: 1, Expires: agent.Duration(time.Hour)}
-	if diff := cmp.Diff(terms, c.Terms); diff != "" {
-		t.Error(diff)
-	}
-	shown := approval.Action{Tool: c.Tool, Version: c.Terms.Version, Args: c.Args, Resource: c.Terms.Resource, Place: agent.Place{Turn: 2, Call: 1}}
-	if shown.Digest() != c.Action {
-		t.Errorf("the digest is %s, not that of what is shown, %s", c.Action, shown.Digest())
-	}
-	if k, ok := agent.ParseKey(agent.ActionKey(w.scope, shown.Place, c.Action)); !ok || k.Place != shown.Place {
-		t.Errorf("its key reads as %+v", k)
-	}
-	if !json.Valid([]byte(c.Args)) || strings.Contains(fmt.Sprint(res), hush) {
-		t.Error("the secret is in what history gets")
-	}
-}
-
-func TestAnOfferIsBoundedWhateverTheOldDefinitionHolds(t *testing.T) {
-	t.Parallel()
-	w, _ := deployed(t)
-	w.upgrades(agent.UpgradeAsk)
-	hostile := agent.Definition{Name: "clerk", Model: strings.Repeat("m\n", 5000)}
-	for i := range 3000 {
-		hostile.Tools = append(hostile.Tools, agent.ToolRef{Name: fmt.Sprintf("tool-%d\x1b[31m%s", i, strings.Repeat("x", 300))})
-	}
-	old, err := w.keepDefinition(t.Context(), w.scope, hostile)
-	if err != nil {
-		t.Fatal(err)
-	}
-	res, err := local[agent.OpenResult](t, w.Open, agent.OpenInput{Scope: w.scope, Turn: 2, Agent: "clerk", Definition: old, Serial: 3})
-	if app := wantApp(t, err, agent.ErrStaleConfig, false); len(app.Message()) > maxError { // no such model here
-		t.Errorf("%+v: %v", res, err)
-	}
-	hostile.Model = "m"
-	if old, err = w.keepDefinition(t.Context(), w.scope, hostile); err != nil {
-		t.Fatal(err)
-	}
-	if res, err = w.opens(old); err != nil || res.Offer == nil {
-		t.Fatalf("%+v, %v", res, err)
-	}
-	if c := res.Offer.Call; len(c.Args) > 24<<10 || len(c.Summary) > maxUpgrade || strings.ContainsAny(c.Summary, "\x1b\n") {
-		t.Errorf("arguments of %d bytes, summary %q", len(c.Args), c.Summary)
 	}
 }
 
@@ -430,88 +347,4 @@ func TestADefinitionNeverChangesWithoutAuthority(t *testing.T) {
 	if taken < rounds/40 {
 		t.Errorf("taken %d times of %d: the property says nothing", taken, rounds)
 	}
-}
-
-func TestAStoredDefinitionThatCannotBeUsedStopsWhatDependsOnItAndNothingElse(t *testing.T) {
-	t.Parallel()
-	put := func(t *testing.T, w *world, b string) agent.Digest {
-		t.Helper()
-		body, err := w.space().PutBody(t.Context(), []byte(b), "")
-		if err != nil {
-			t.Fatal(err)
-		}
-		return body.Digest
-	}
-	for name, c := range map[string]struct {
-		old  func(t *testing.T, w *world) agent.Digest
-		want string
-	}{
-		"absent":        {func(*testing.T, *world) agent.Digest { return version("none") }, "not in the store"},
-		"no digest":     {func(*testing.T, *world) agent.Digest { return "../../etc/passwd" }, "not a digest"},
-		"damaged":       {func(t *testing.T, w *world) agent.Digest { return torn(t, w) }, "damaged"},
-		"not JSON":      {func(t *testing.T, w *world) agent.Digest { return put(t, w, "\x00\xff") }, "no form that this build knows"},
-		"another type":  {func(t *testing.T, w *world) agent.Digest { return put(t, w, `{"name":["clerk"]}`) }, "no form that this build knows"},
-		"no definition": {func(t *testing.T, w *world) agent.Digest { return put(t, w, `{"role":"user"}`) }, "it names no agent"},
-		"null":          {func(t *testing.T, w *world) agent.Digest { return put(t, w, `null`) }, "it names no agent"},
-		"another agent's": {func(t *testing.T, w *world) agent.Digest {
-			return put(t, w, `{"name":"admin","tools":[{"name":"pay"}]}`)
-		}, `it defines agent "admin"`},
-		"with a secret in": {func(t *testing.T, w *world) agent.Digest { return put(t, w, `{"name":"`+hush+`"}`) }, "it defines agent"},
-	} {
-		t.Run(name, func(t *testing.T) {
-			t.Parallel()
-			w, _ := deployed(t)
-			old := c.old(t, w)
-			for _, u := range []agent.Upgrade{agent.UpgradePin, agent.UpgradeAsk} {
-				w.upgrades(u)
-				_, err := w.opens(old)
-				app := wantApp(t, err, agent.ErrStore, true)
-				if !strings.Contains(app.Message(), c.want) || !strings.Contains(app.Message(), "upgrade: follow") || strings.Contains(app.Message(), hush) {
-					t.Errorf("%s: %v", u, app)
-				}
-			}
-			w.upgrades(agent.UpgradeFollow)
-			if res, err := w.opens(old); err != nil || res.Definition != w.digest() {
-				t.Errorf("follow: %+v, %v", res, err)
-			}
-		})
-	}
-}
-
-// torn stores a definition whose bytes are not those that its name says.
-func torn(t *testing.T, w *world) agent.Digest {
-	t.Helper()
-	d := version("torn")
-	if _, _, err := w.space().Create(t.Context(), store.KindBodies, string(d), []byte(`{"name":"clerk"}`)); err != nil {
-		t.Fatal(err)
-	}
-	return d
-}
-
-func TestAStoreInTroubleDecidesNothing(t *testing.T) {
-	t.Parallel()
-	w, old, in := offered(t)
-	w.Store = newUnsteady(t, func(context.Context, string, string) fault { return fault{lost: true} })
-	in.Store = w.Store.ID()
-	for _, u := range []agent.Upgrade{agent.UpgradePin, agent.UpgradeAsk} {
-		w.upgrades(u)
-		in.Definition = old
-		_, err := local[agent.OpenResult](t, w.Open, in)
-		wantApp(t, err, agent.ErrStore, false)
-	}
-}
-
-func FuzzAStoredDefinitionIsReadOrRefused(f *testing.F) {
-	for _, s := range []string{`{"name":"clerk","instructions":"x","model":"m","limits":{}}`, `{}`, `null`, `[`, `{"name":1}`, "\xff"} {
-		f.Add([]byte(s))
-	}
-	f.Fuzz(func(t *testing.T, b []byte) {
-		def, err := parseDefinition(b)
-		if (err == nil) != (def.Name != "") {
-			t.Errorf("%q: %+v, %v", b, def, err)
-		}
-		if err == nil && len(Changes(def, agent.Definition{})) == 0 {
-			t.Errorf("%q: no change", b)
-		}
-	})
 }
