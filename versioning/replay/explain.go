@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-run/holdfast/versioning"
@@ -45,10 +46,20 @@ func (m *Mismatch) findings() []Finding {
 	out := make([]Finding, 0, min(len(m.Differences), maxShown))
 	for _, d := range m.Differences[:cap(out)] {
 		f := d.finding()
+		if swapped(m.Differences, d) {
+			f.Cause = "the same commands come in another order"
+		}
 		f.Advice = m.advice()
 		out = append(out, f)
 	}
 	return out
+}
+
+// swapped says whether another difference is the same the other way round.
+func swapped(all []Difference, d Difference) bool {
+	return slices.ContainsFunc(all, func(e Difference) bool {
+		return e.What == d.What && e.Recorded == d.Now && e.Now == d.Recorded && d.Recorded != nothing && d.Now != nothing
+	})
 }
 
 // stopped says what Temporal's replay stumbled over; ok is false when it went all the way.
@@ -67,8 +78,8 @@ func (m *Mismatch) stopped() (r reading, ok bool) {
 	case r.Event != 0:
 	case r.number && m.marker != 0:
 		r.Event = m.marker
-	case r.carried:
-		r.Event = 1 // the run begins with what was carried into it
+	case r.carried || r.number:
+		r.Event = 1 // what was carried into the run is there, and what has no place belongs there
 	case len(m.Differences) > 0:
 		r.Event = m.Differences[0].Event
 	}
@@ -99,8 +110,11 @@ func (m *Mismatch) others() string {
 func (d Difference) finding() Finding {
 	f := Finding{Event: d.Event, Recorded: clip(d.Recorded, maxClipped), Wanted: clip(d.Now, maxClipped)}
 	switch {
+	case d.What == whatEnd:
+		f.Cause = "the run ends otherwise, or elsewhere"
+		return f
 	case strings.HasPrefix(d.What, whatEnd):
-		f.Cause = "the run ends otherwise"
+		f.Cause = "the run ends with something else"
 	case strings.HasPrefix(d.What, whatUpdate):
 		f.Cause = "an update is answered otherwise"
 	case d.What == whatChange:

@@ -41,11 +41,11 @@ type rule struct {
 
 // rules, the most telling first; the last takes whatever else is called nondeterministic.
 var rules = []rule{
-	{regexp.MustCompile(`Workflow code removed support of version (-?\d+)\. for "([^"]*)" changeID\. The oldest supported version is (-?\d+)`), readRetired},
-	{regexp.MustCompile(`Workflow code is too old to support version (-?\d+) for "([^"]*)" changeID\. The maximum supported version is (-?\d+)`), readNewer},
-	{regexp.MustCompile(`(?s)checkpoint of schema (-?\d+) refused: (.*)`), readCheckpoint},
+	{regexp.MustCompile(`Workflow code removed support of version (-?\d{1,20})\. for "([^"]{0,200})" changeID\. The oldest supported version is (-?\d{1,20})`), readRetired},
+	{regexp.MustCompile(`Workflow code is too old to support version (-?\d{1,20}) for "([^"]{0,200})" changeID\. The maximum supported version is (-?\d{1,20})`), readNewer},
+	{regexp.MustCompile(`(?s)checkpoint of schema (-?\d{1,20}) refused: (.*)`), readCheckpoint},
 	{regexp.MustCompile(`unable to find workflow type: (.*?)\. Supported types:`), readUnknownType},
-	{regexp.MustCompile(`unknown SDK flag: \d+`), readNewerSDK},
+	{regexp.MustCompile(`unknown SDK flag: \d{1,20}`), readNewerSDK},
 	{regexp.MustCompile(`code executed local activity (\S+), but history event found (\S+), markerData`), readLocal},
 	{regexp.MustCompile(`(?s)nondeterministic workflow: missing replay command for (.*)`), readMissing},
 	{regexp.MustCompile(`(?s)nondeterministic workflow: extra replay command for (.*)`), readExtra},
@@ -177,7 +177,7 @@ func readLookup(_ string, part []string) reading {
 
 func readState(_ string, part []string) reading {
 	r := reading{}
-	r.Recorded = commandName(part[2]) + " " + clip(part[3], maxClipped) + ": " + strings.ToLower(part[1])
+	r.Recorded = commandName(part[2]) + " " + clip(part[3], maxClipped) + ": " + strings.ToLower(clip(part[1], maxClipped))
 	r.Wanted = "the same command in another state"
 	r.Cause = "the code did something else with a command before history went on with it"
 	return r
