@@ -61,14 +61,12 @@ func heldTurnsAreMoved(p *port) {
 	p.ask("mv-pin", "fixed", "note it", 1)
 	p.start("v2")
 	p.promote("v2")
-	mover := &Mover{Binary: Own().Binary, Upgrade: p.upgrades(), Try: p.try()}
+	mover := p.mover()
 	var not *NotCurrentError
 	if _, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: mover}, 5); !errors.As(err, &not) {
 		p.Errorf("error %v: nobody says that the current build is this program", err)
 	}
-	if err := Publish(p.Context(), p.Client, p.Deployment, "v2"); err != nil {
-		p.Fatal(err)
-	}
+	p.publish("v2")
 	p.stop("v1")
 	d, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: mover}, 3)
 	if err != nil {
@@ -121,15 +119,14 @@ func aSessionThatACanaryLeftBehind(p *port) {
 	p.promote("v1")
 	p.talk("left-a", "helper", "hello", 1)
 	p.start("v2")
-	if _, err := p.Canary(p.Context(), CanaryOptions{Build: "v2", Percent: 100, Upgrade: p.upgrades(), Try: p.try()}); err != nil {
+	p.publish("v2")
+	if _, err := p.Canary(p.Context(), p.canary("v2", 100)); err != nil {
 		p.Fatal(err)
 	}
 	p.onlyHeld("v2", []string{"left-a"})
-	if err := Publish(p.Context(), p.Client, p.Deployment, "v1"); err != nil {
-		p.Fatal(err)
-	}
+	p.publish("v1")
 	d, err := p.drainFor(p.Fleet, DrainOptions{
-		Build: "v2", Move: &Mover{Binary: Own().Binary, Upgrade: p.upgrades(), Try: p.try()},
+		Build: "v2", Move: p.mover(),
 	}, int(patience.Seconds()))
 	if err != nil || !d.Drained || d.Moved != 1 {
 		p.Fatalf("%+v, %v", d, err)

@@ -55,6 +55,15 @@ func (e *SilentError) Error() string {
 	return fmt.Sprintf(last+"; start its workers first, or use --force", e.Build.ID)
 }
 
+// An OtherBuildError reports that this program cannot say whether histories replay on a build, because it is another one.
+type OtherBuildError struct {
+	Build, Binary string
+}
+
+func (e *OtherBuildError) Error() string {
+	return fmt.Sprintf("this program is build %q, so that it cannot tell whether histories replay on build %q; use the program of that build", e.Binary, e.Build)
+}
+
 // listedNames bounds how many names an error lists.
 const listedNames = 20
 

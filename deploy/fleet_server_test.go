@@ -339,6 +339,22 @@ func (p *port) try() Trial {
 	}}.Try
 }
 
+// canary moves sessions that replay here. The build has to be published as this program.
+func (p *port) canary(build string, percent float64) CanaryOptions {
+	return CanaryOptions{Build: build, Percent: percent, Upgrade: p.upgrades(), Try: p.try(), Binary: Own().Binary}
+}
+
+func (p *port) mover() *Mover {
+	return &Mover{Binary: Own().Binary, Upgrade: p.upgrades(), Try: p.try()}
+}
+
+func (p *port) publish(build string) {
+	p.Helper()
+	if err := Publish(p.Context(), p.Client, p.Deployment, build); err != nil {
+		p.Fatal(err)
+	}
+}
+
 func ids(runs []*workflowpb.WorkflowExecutionInfo) (out []string) {
 	for _, r := range runs {
 		out = append(out, r.GetExecution().GetWorkflowId())

@@ -79,6 +79,7 @@ func TestErrorsNameWhatThereIsAndWhatToDo(t *testing.T) {
 		`promote another build first`:                                             &BusyBuildError{Build: "v2", Standing: Current},
 		`this program is build "b" and the current build is "v2"`:                 &NotCurrentError{Current: "v2", Binary: "b"},
 		`no worker of the current build "v2" polls`:                               &NotCurrentError{Current: "v2", Silent: true},
+		`whether histories replay on build "v2"; use the program of that build`:   &OtherBuildError{Build: "v2", Binary: "b"},
 		`no build is current`:                                                     &NotCurrentError{Binary: "b"},
 	} {
 		if !strings.Contains(err.Error(), want) {

@@ -16,7 +16,8 @@ func aPromotionTakesOver(p *port) {
 	p.talk("pro-a", "helper", "hello", 1)
 	p.ask("pro-b", "helper", "note this", 1)
 	p.start("v2")
-	if _, err := p.Canary(p.Context(), CanaryOptions{Build: "v2", Percent: 100, Upgrade: p.upgrades(), Try: p.try()}); err != nil {
+	p.publish("v2")
+	if _, err := p.Canary(p.Context(), p.canary("v2", 100)); err != nil {
 		p.Fatal(err)
 	}
 	p.onlyHeld("v2", []string{"pro-a", "pro-b"})
@@ -47,9 +48,7 @@ func aPromotionOfWhatCannotGoOn(p *port) {
 	p.say("v1", 1)
 	p.promote("v1")
 	p.start("v2")
-	if err := Publish(p.Context(), p.Client, p.Deployment, "v2"); err != nil {
-		p.Fatal(err)
-	}
+	p.publish("v2")
 	got := p.promote("v2")
 	if len(got.Gaps) == 0 || got.Gaps[0].Newest != 1 {
 		p.Errorf("nothing warns of the way back: %+v", got)
@@ -99,7 +98,7 @@ func heldTurnsOfABuildThatIsGone(p *port) {
 	for name, err := range map[string]error{
 		"promote": second(impatient.Promote(p.Context(), "v1", false)),
 		"ramp":    second(impatient.Ramp(p.Context(), "v1", 10, false)),
-		"canary":  second(impatient.Canary(p.Context(), CanaryOptions{Build: "v1", Percent: 10, Upgrade: p.upgrades(), Try: p.try()})),
+		"canary":  second(impatient.Canary(p.Context(), p.canary("v1", 10))),
 	} {
 		if !errors.As(err, &silent) || silent.Build.Polled.IsZero() || !strings.Contains(err.Error(), "--force") {
 			p.Errorf("%s: error %v, want a SilentError with the time of the last poll", name, err)

@@ -18,9 +18,11 @@ type CanaryOptions struct {
 	Build   string
 	Percent float64 // of the sessions that may cross; 0 takes all back
 	Upgrade Upgrades
-	// Try replays a session's history before it crosses; nil crosses without.
-	Try   Trial
-	Force bool // a build of which no worker polls
+	// Try replays a session's history before it crosses; nil crosses without. It replays on this program, whose own
+	// build id is Binary, so that the build has to be this program.
+	Try    Trial
+	Binary string
+	Force  bool // a build of which no worker polls
 	// Progress, if set, is told how many sessions have been looked at; one call at a time.
 	Progress func(done, total int)
 }
@@ -64,6 +66,8 @@ func (f Fleet) Canary(ctx context.Context, o CanaryOptions) (*Canary, error) {
 		return nil, fmt.Errorf("build %q is current: sessions go to it already when they are resumed", b.ID)
 	case o.Percent > 0 && !b.Polls() && !o.Force:
 		return nil, &SilentError{Build: b}
+	case o.Percent > 0 && o.Try != nil && !b.Is(o.Binary):
+		return nil, &OtherBuildError{Build: b.ID, Binary: o.Binary}
 	}
 	if err := f.takeBack(ctx, d, c); err != nil || o.Percent == 0 {
 		return c, err

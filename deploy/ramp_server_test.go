@@ -1,6 +1,7 @@
 package deploy
 
 import (
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -53,6 +54,11 @@ func resumedSessionsCrossFirst(p *port) {
 	}
 	p.talk("res-fixed", "fixed", "hello", 1)
 	p.start("v2")
+	var other *OtherBuildError
+	if _, err := p.Canary(p.Context(), p.canary("v2", 50)); !errors.As(err, &other) {
+		p.Fatalf("error %v: nobody says that the build is this program", err)
+	}
+	p.publish("v2")
 	of := func(percent float64) (in []string) {
 		for _, id := range all {
 			if share(id) < percent {
@@ -83,7 +89,7 @@ func resumedSessionsCrossFirst(p *port) {
 			Deployment: p.Deployment, Build: "v2", Current: "v1", Percent: step.percent, Sessions: len(all),
 			Already: step.already, Crossed: step.crossed, Back: step.back,
 		}
-		got, err := p.Canary(p.Context(), CanaryOptions{Build: "v2", Percent: step.percent, Upgrade: p.upgrades(), Try: p.try()})
+		got, err := p.Canary(p.Context(), p.canary("v2", step.percent))
 		if err != nil {
 			p.Fatal(err)
 		}
@@ -125,7 +131,8 @@ func whatWouldNotReplayStays(p *port) {
 		p.sendOdd(fmt.Sprintf("stay-%d", i))
 	}
 	p.start("v2")
-	c, err := p.Canary(p.Context(), CanaryOptions{Build: "v2", Percent: 100, Upgrade: p.upgrades(), Try: p.try()})
+	p.publish("v2")
+	c, err := p.Canary(p.Context(), p.canary("v2", 100))
 	if err != nil {
 		p.Fatal(err)
 	}

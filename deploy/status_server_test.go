@@ -38,7 +38,7 @@ func namesThatAreNotThere(p *port) {
 	}
 	for name, err := range map[string]error{
 		"ramp":   second(p.Ramp(p.Context(), "v9", 10, false)),
-		"canary": second(p.Canary(p.Context(), CanaryOptions{Build: "v9", Percent: 10, Upgrade: p.upgrades(), Try: p.try()})),
+		"canary": second(p.Canary(p.Context(), p.canary("v9", 10))),
 		"drain":  second(p.Drain(p.Context(), DrainOptions{Build: "v9"})),
 	} {
 		if !errors.As(err, &build) {
