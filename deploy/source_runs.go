@@ -106,7 +106,7 @@ func (g Gate) list(ctx context.Context, query, restricted string, q *queue) erro
 			return listError(query, err)
 		}
 		for _, info := range page.GetExecutions() {
-			if ours(info) && !q.put(g.listed(info)) {
+			if ours(info) && !q.put(g.listed(info, info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING)) {
 				return nil
 			}
 		}
@@ -131,8 +131,8 @@ func ours(info *workflowpb.WorkflowExecutionInfo) bool {
 	return typ == agent.WorkflowSession || typ == agent.WorkflowTurn
 }
 
-// listed is the job of looking at a run that the server has listed.
-func (g Gate) listed(info *workflowpb.WorkflowExecutionInfo) job {
+// listed is the job of looking at a run that the server has listed; follow is for one that was open then.
+func (g Gate) listed(info *workflowpb.WorkflowExecutionInfo, follow bool) job {
 	x := info.GetExecution()
 	j := job{
 		item: Item{Source: x.GetWorkflowId(), Workflow: x.GetWorkflowId(), Run: x.GetRunId(), Type: info.GetType().GetName(), Info: info},
@@ -140,7 +140,7 @@ func (g Gate) listed(info *workflowpb.WorkflowExecutionInfo) job {
 			return g.fetch(ctx, x)
 		},
 	}
-	if info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING {
+	if follow {
 		j.next = func(ctx context.Context, h *historypb.History) (*job, error) {
 			return g.continued(ctx, x.GetWorkflowId(), h)
 		}
@@ -171,6 +171,6 @@ func (g Gate) continued(ctx context.Context, workflow string, h *historypb.Histo
 	case err != nil: // the fetch will say why
 		info = &workflowpb.WorkflowExecutionInfo{Execution: x, Type: typ}
 	}
-	j := g.listed(info)
+	j := g.listed(info, true)
 	return &j, nil
 }
