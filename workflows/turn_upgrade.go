@@ -36,7 +36,7 @@ func (t *turn) take(a agent.Approval) *end {
 	var opened agent.OpenResult
 	err := local(t.ctx, agent.ActivityOpen, "open: agent "+t.in.Agent+", upgraded", agent.OpenInput{
 		Scope: t.in.Scope, Turn: t.in.Turn, Agent: t.in.Agent, Serial: t.st.Serial, Store: t.st.Store,
-		Definition: t.in.Definition, Take: t.st.Open.Offer.To, Grant: grantOf(a),
+		Definition: t.in.Definition, Take: t.st.Open.Offer.To, Grant: grantOf(a), Senders: t.st.Senders,
 	}, &opened)
 	if err != nil {
 		return failed(t.reason(err))

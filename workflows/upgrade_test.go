@@ -95,7 +95,7 @@ func TestATurnTakesAnotherDefinitionOnlyWithAnApproval(t *testing.T) {
 			if len(o.opened) != test.opened || o.asked[0].Definition != test.want.Short() {
 				t.Errorf("opened %d times, asked with %s", len(o.opened), o.asked[0].Definition)
 			}
-			if test.opened == 2 && (o.opened[1].Grant == nil || o.opened[1].Grant.Action != offer().Action || o.opened[1].Take != fresh) {
+			if test.opened == 2 && (len(o.opened[1].Senders) != 1 || o.opened[1].Grant == nil || o.opened[1].Grant.Action != offer().Action || o.opened[1].Take != fresh) {
 				t.Errorf("opened anew with %+v", o.opened[1])
 			}
 		})
