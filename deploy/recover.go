@@ -135,11 +135,8 @@ func (g Gate) stuckRun(ctx context.Context, x *Recovery) error {
 		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil && failure == "" {
 			failure, x.Since = cmp.Or(a.GetFailure().GetMessage(), a.GetCause().String()), ev.GetEventTime().AsTime()
 		}
-		if a := ev.GetWorkflowExecutionSignaledEventAttributes(); a != nil {
-			x.Signals = append(x.Signals, Signal{Name: a.GetSignalName(), Event: ev.GetEventId(), At: ev.GetEventTime().AsTime(), event: a})
-		}
 	}
-	x.Previous = started.GetContinuedExecutionRunId()
+	x.Signals, x.Previous = signalsOf(h), started.GetContinuedExecutionRunId()
 	switch f, ok := replay.ExplainText(failure); {
 	case failure == "":
 		return refuseRecovery("see why it does not begin: holdfast attention", "no worker has failed on run %s of %q", x.Run, x.Workflow)

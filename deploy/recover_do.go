@@ -24,11 +24,9 @@ func (g Gate) Recover(ctx context.Context, x *Recovery, reason string) error {
 	if now := d.GetWorkflowExecutionInfo().GetExecution().GetRunId(); now != x.Run {
 		return refuseRecovery("look at it again: holdfast attention", "run %s of %q is not the current one any more; that is %s", x.Run, x.Workflow, now)
 	}
-	again := &Recovery{Workflow: x.Workflow, Run: x.Run}
-	if err := g.stuckRun(ctx, again); err != nil {
+	if err := g.stuckRun(ctx, &Recovery{Workflow: x.Workflow, Run: x.Run}); err != nil {
 		return err
 	}
-	x.Signals = again.Signals
 	resp, err := ask(ctx, g.patience, func(ctx context.Context) (*workflowservice.ResetWorkflowExecutionResponse, error) {
 		return g.Client.WorkflowService().ResetWorkflowExecution(ctx, &workflowservice.ResetWorkflowExecutionRequest{
 			Namespace: g.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: x.Workflow, RunId: x.Previous},
@@ -42,10 +40,15 @@ func (g Gate) Recover(ctx context.Context, x *Recovery, reason string) error {
 	return g.handOn(ctx, x)
 }
 
-// handOn makes sure that the new run has the signals of the stuck one. Server 1.29.1 hands them on by itself; one that
-// follows a reset no further than the end of the run would lose them.
+// handOn makes sure that the new run has the signals of the stuck one, whose history is whole only now: while a worker
+// has its task, signals wait outside of it. Server 1.29.1 hands them on by itself; one that does not look beyond the run
+// that is reset would lose them.
 func (g Gate) handOn(ctx context.Context, x *Recovery) error {
-	if len(x.Signals) == 0 {
+	old, err := g.fetch(ctx, &commonpb.WorkflowExecution{WorkflowId: x.Workflow, RunId: x.Run})
+	if err != nil {
+		return fmt.Errorf("%q goes on in run %s; whether it has the signals of run %s cannot be seen: %w", x.Workflow, x.NewRun, x.Run, unstop(err))
+	}
+	if x.Signals = signalsOf(old); len(x.Signals) == 0 {
 		return nil
 	}
 	h, err := g.fetch(ctx, &commonpb.WorkflowExecution{WorkflowId: x.Workflow, RunId: x.NewRun})
@@ -74,6 +77,16 @@ func (g Gate) handOn(ctx context.Context, x *Recovery) error {
 		s.Sent = true
 	}
 	return errors.Join(failed...)
+}
+
+// signalsOf returns the signals that a history holds.
+func signalsOf(h *historypb.History) (out []Signal) {
+	for _, ev := range h.GetEvents() {
+		if a := ev.GetWorkflowExecutionSignaledEventAttributes(); a != nil {
+			out = append(out, Signal{Name: a.GetSignalName(), Event: ev.GetEventId(), At: ev.GetEventTime().AsTime(), event: a})
+		}
+	}
+	return out
 }
 
 // signalsAfterReset returns the signals that a run has received since it was reset.
