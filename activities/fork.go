@@ -43,7 +43,7 @@ func (a *Activities) Fork(ctx context.Context, in agent.ForkInput) (agent.ForkRe
 		return agent.ForkResult{}, err
 	}
 	f := &forking{Activities: a, pulse: p, snap: snap, in: in}
-	origin, err := f.run() //nolint:contextcheck // the pulse carries the context of its attempt
+	origin, err := f.run()
 	return agent.ForkResult{Origin: origin, Store: a.Store.ID(), Serial: snap.newer(in.Serial)}, err
 }
 
