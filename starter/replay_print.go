@@ -27,7 +27,7 @@ func (a *App) printReplay(r deploy.Report) {
 		a.printFailure(f)
 	}
 	for _, u := range r.Unread {
-		fmt.Fprintf(a.Out, "%s %s%s\n    %s\n", a.paint(a.Out, red, "could not be looked at:"), line(u.Source, 200), runText(u.Run), line(u.Reason, 4*lineLimit))
+		fmt.Fprintf(a.Out, "%s %s%s\n    %s\n", a.paint(a.Out, red, "could not be looked at:"), sourceText(u.Source), runText(u.Run), line(u.Reason, 4*lineLimit))
 	}
 }
 
@@ -65,16 +65,22 @@ func runText(run string) string {
 	return ", run " + line(run, 64)
 }
 
+func sourceText(source string) string {
+	if source == deploy.Stdin {
+		return "standard input"
+	}
+	return line(source, 200)
+}
+
 func (a *App) printFailure(f deploy.Failure) {
-	name := line(f.Workflow, 200)
-	if f.Source != f.Workflow {
-		name = line(f.Source, 200) + ": " + name
-	}
-	carries := ""
+	more := runText(f.Run)
 	if f.Number != 0 {
-		carries = fmt.Sprintf(", number %d", f.Number)
+		more += fmt.Sprintf(", number %d", f.Number)
 	}
-	fmt.Fprintf(a.Out, "%s %s %s%s%s\n", a.paint(a.Out, red, "does not replay:"), line(f.Type, 64), name, runText(f.Run), carries)
+	if f.Source != f.Workflow {
+		more += ", in " + sourceText(f.Source)
+	}
+	fmt.Fprintf(a.Out, "%s %s %s%s\n", a.paint(a.Out, red, "does not replay:"), line(f.Type, 64), line(f.Workflow, 200), more)
 	advice := ""
 	for i, found := range f.Findings {
 		if i == shownFindings {
