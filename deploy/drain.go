@@ -51,7 +51,7 @@ type Drain struct {
 type Held struct {
 	Workflow  string    `json:"workflow"`
 	Run       string    `json:"run"`
-	Type      string    `json:"type"`
+	Type      string    `json:"workflowType,omitempty"`
 	Session   string    `json:"session,omitempty"`
 	Turn      int       `json:"turn,omitempty"`
 	Agent     string    `json:"agent,omitempty"`

@@ -123,6 +123,21 @@ func (f Fleet) Describe(ctx context.Context) (*Deployment, error) {
 	return d, nil
 }
 
+// Deployments returns the names of the namespace's worker deployments, the first few.
+func (f Fleet) Deployments(ctx context.Context) ([]string, error) {
+	r, err := f.Client.WorkflowService().ListWorkerDeployments(ctx, &workflowservice.ListWorkerDeploymentsRequest{
+		Namespace: f.Namespace, PageSize: listedNames + 1,
+	})
+	if err != nil {
+		return nil, err
+	}
+	var names []string
+	for _, d := range r.GetWorkerDeployments() {
+		names = append(names, d.GetName())
+	}
+	return names, nil
+}
+
 func (d *Deployment) build(s *deploymentpb.WorkerDeploymentInfo_WorkerDeploymentVersionSummary) Build {
 	b := Build{ID: s.GetDeploymentVersion().GetBuildId(), Standing: Inactive, Since: moment(s.GetCreateTime())}
 	drainage := s.GetDrainageInfo()

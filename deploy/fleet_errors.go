@@ -92,19 +92,12 @@ func (f Fleet) explain(ctx context.Context, err error) error {
 // absent looks for the reason why the deployment is not there.
 func (f Fleet) absent(ctx context.Context) error {
 	e := &NoDeploymentError{Deployment: f.Deployment}
-	r, err := f.Client.WorkflowService().ListWorkerDeployments(ctx, &workflowservice.ListWorkerDeploymentsRequest{
-		Namespace: f.Namespace, PageSize: listedNames + 1,
-	})
-	if err == nil {
-		for _, d := range r.GetWorkerDeployments() {
-			e.Known = append(e.Known, d.GetName())
-		}
-	}
+	e.Known, _ = f.Deployments(ctx) // what they are is no more than a help
 	if len(e.Known) > 0 {
 		return e
 	}
 	// A server that was told to have none says so of a version only (measured on 1.29.1).
-	_, err = f.Client.WorkflowService().DescribeWorkerDeploymentVersion(ctx, &workflowservice.DescribeWorkerDeploymentVersionRequest{
+	_, err := f.Client.WorkflowService().DescribeWorkerDeploymentVersion(ctx, &workflowservice.DescribeWorkerDeploymentVersionRequest{
 		Namespace: f.Namespace, DeploymentVersion: &deploymentpb.WorkerDeploymentVersion{DeploymentName: f.Deployment, BuildId: "none"},
 	})
 	if isAbsent(err) {
