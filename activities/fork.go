@@ -43,7 +43,7 @@ func (a *Activities) Fork(ctx context.Context, in agent.ForkInput) (agent.ForkRe
 		return agent.ForkResult{}, err
 	}
 	f := &forking{Activities: a, pulse: p, snap: snap, in: in}
-	origin, err := f.run()
+	origin, err := f.run() //nolint:contextcheck // the pulse carries the context of its attempt
 	return agent.ForkResult{Origin: origin, Store: a.Store.ID(), Serial: snap.newer(in.Serial)}, err
 }
 
@@ -76,6 +76,9 @@ func (f *forking) run() (agent.Origin, error) {
 		return o, err
 	}
 	if err := f.copy(o.Head); err != nil {
+		return o, err
+	}
+	if err := f.claimOld(o.Root); err != nil {
 		return o, err
 	}
 	return f.record(o)
@@ -130,9 +133,7 @@ func (f *forking) entitled() (by string, at time.Time, err error) {
 func (f *forking) copy(head agent.Head) error {
 	f.phase("reading the transcript")
 	from := f.in.Fork.From
-	err := f.Log.Copy(f.ctx, from, f.in.Scope, head, func(done, total int) {
-		f.phase(fmt.Sprintf("copying the transcript: %d of %d objects", done, total))
-	})
+	err := f.Log.Copy(f.ctx, from, f.in.Scope, head, func(done, total int) { f.counted("copying the transcript", done, total) })
 	switch {
 	case err != nil && f.ctx.Err() != nil:
 		return f.ctx.Err()
@@ -143,6 +144,11 @@ func (f *forking) copy(head agent.Head) error {
 		return f.snap.storeTrouble(f.ctx, "copying the transcript", err)
 	}
 	return nil
+}
+
+// counted says how much of something is done.
+func (f *forking) counted(what string, done, total int) {
+	f.phase(fmt.Sprintf("%s: %d of %d objects", what, done, total))
 }
 
 // record writes down where the session began. What another attempt has written counts.

@@ -209,6 +209,8 @@ func TestAForkMayBeEndedAnywhere(t *testing.T) {
 			w := worldOver(t, s, newFake(t, spec(agent.ClassOnce), nil))
 			w.Client = &forkServer{began: noon}
 			heads := w.ended(w.scope, nil, agent.Head{}, 3)
+			old := w.asked("pay", `{}`)
+			w.older(old, agent.StateCommitted)
 			in := w.fork("fork", w.scope, 3)
 			armed = true
 			if _, err := w.forked(t, in); err != nil {
@@ -223,6 +225,10 @@ func TestAForkMayBeEndedAnywhere(t *testing.T) {
 				t.Errorf("struck at request %d: %+v", strike, o)
 			}
 			w.sameTalk(w.scope, in.Scope, heads[3])
+			wanted, _ := intent(spec(agent.ClassOnce), old.Args)
+			if first := firstCommitted(t.Context(), w.space(), wanted, ""); first != old.Key() {
+				t.Errorf("struck at request %d: what was done before is claimed by %q", strike, first)
+			}
 		}
 		if reached < 10 {
 			t.Errorf("%+v: only %d requests mattered", x, reached)
