@@ -19,7 +19,7 @@ const (
 	KindDispatches Kind = "dispatches" // by idempotency key; sealed
 	KindResults    Kind = "results"    // by idempotency key; sealed
 	KindIntents    Kind = "intents"    // by intent digest and number
-	KindClosings   Kind = "closings"   // by turn, and by late compensation; sealed
+	KindClosings   Kind = "closings"   // by turn and by late compensation, and ForkName; sealed
 )
 
 // sealed says whether objects of this kind carry the store's seal.
