@@ -8,7 +8,6 @@ import (
 
 	"golang.org/x/sync/errgroup"
 
-	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/versioning/replay"
 	"github.com/holdfast-run/holdfast/worker"
@@ -138,7 +137,7 @@ func (k *checking) compare(ctx context.Context, m made) Crossing {
 	if k.shelf == nil || k.with.foreign(m) {
 		return k.with.compare(m, found{})
 	}
-	if m.by.Definition == "" && m.typ == agent.WorkflowSession && m.turns > 0 {
+	if m.by.Definition == "" && m.turns > 0 {
 		m.by = k.shelf.last(ctx, m)
 	}
 	if !k.with.reads(m) {

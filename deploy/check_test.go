@@ -123,7 +123,7 @@ func TestOldDefinitionsAreReadInEachSessionsOwnSpace(t *testing.T) {
 func TestSessionsThatDoNotKnowTheirDefinitionHaveItInTheirLastClosingRecord(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, now(agent.UpgradePin))
-	old := b.session("old", func(m *made) { m.change, m.by, m.turns = 2, agent.Identity{}, 3 })
+	old := b.session("old", func(m *made) { m.holds, m.by, m.turns = false, agent.Identity{}, 3 })
 	def := b.keep(t, old, before())
 	raw := []byte(`{"definition":"` + string(def) + `","build":"b1"}`)
 	if _, err := b.store.Space(old.scope).CreateClosing(t.Context(), store.ClosingName(3, 0), raw); err != nil {
@@ -133,7 +133,7 @@ func TestSessionsThatDoNotKnowTheirDefinitionHaveItInTheirLastClosingRecord(t *t
 	if len(c.Errors) != 0 || len(c.Drifts) != 2 || c.Drifts[0].Then != FateTakes || c.Drifts[0].From != string(def) || len(c.Drifts[0].Changes) == 0 {
 		t.Errorf("%+v", c)
 	}
-	lost := b.session("lost", func(m *made) { m.change, m.by, m.turns = 2, agent.Identity{}, 3 })
+	lost := b.session("lost", func(m *made) { m.holds, m.by, m.turns = false, agent.Identity{}, 3 })
 	if c := b.k.compare(t.Context(), lost); len(c.Errors) != 0 || len(c.Drifts) != 1 || c.Drifts[0].From != "" || c.Drifts[0].Then != FateTakes {
 		t.Errorf("without a record: %+v", c)
 	}

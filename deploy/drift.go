@@ -13,6 +13,7 @@ type made struct {
 	agent    string
 	change   int // the change number of the run, 0 if it has none
 	by       agent.Identity
+	holds    bool      // a session that holds its definition and hands it to its next turn
 	turns    int       // of a session: that have ended
 	store    string    // identity of the store that it uses, empty before its first turn
 	serial   int64     // the highest serial of a configuration that it has seen

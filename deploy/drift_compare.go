@@ -8,9 +8,6 @@ import (
 	"github.com/holdfast-run/holdfast/worker"
 )
 
-// knows is from which change number on a session keeps what its last turn was made with and hands it to the next.
-const knows = 3
-
 // A yardstick is what runs are compared with: what this build and this file would use.
 type yardstick struct {
 	now   *worker.Inventory
@@ -74,7 +71,7 @@ func (y yardstick) taken(c *Crossing, m made) {
 // definition looks at the definition that the run has, or that its session goes on with.
 func (y yardstick) definition(c *Crossing, m made, a worker.InventoryAgent, old found) {
 	from := m.by.Definition
-	unknown := from == "" && m.typ == agent.WorkflowSession && m.change < knows && m.turns > 0
+	unknown := from == "" && m.turns > 0
 	if from == a.Digest || from == "" && !unknown {
 		return // the same, or no turn has been opened yet
 	}
@@ -101,7 +98,7 @@ func fate(m made, u agent.Upgrade) Fate {
 	switch {
 	case m.typ == agent.WorkflowTurn:
 		return FateEnds
-	case m.change < knows:
+	case !m.holds:
 		return FateTakes // it does not hand on what it was made with
 	case u == agent.UpgradePin:
 		return FateKeeps

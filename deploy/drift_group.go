@@ -2,7 +2,6 @@ package deploy
 
 import (
 	"cmp"
-	"maps"
 	"slices"
 	"strings"
 
@@ -91,29 +90,33 @@ func addTroubles(all map[Trouble]*Group, c Crossing, found []Trouble) {
 	}
 }
 
-// troubles returns groups in the order of their kinds.
+// troubles returns groups in the order in which a worker would run into them.
 func troubles(all map[Trouble]*Group) []TroubleGroup {
+	order := []string{
+		TroubleStore, TroubleSerial, TroubleAgent, TroubleDefinition, TroubleModel, TroubleTool, TroubleRequest, TroubleEffect, TroubleState,
+	}
 	out := make([]TroubleGroup, 0, len(all))
 	for t, g := range all {
 		out = append(out, TroubleGroup{t, *g})
 	}
 	slices.SortFunc(out, func(a, b TroubleGroup) int {
-		return cmp.Or(strings.Compare(a.Kind, b.Kind), strings.Compare(a.What, b.What))
+		return cmp.Or(slices.Index(order, a.Kind)-slices.Index(order, b.Kind), strings.Compare(a.What, b.What), strings.Compare(a.Do, b.Do))
 	})
 	return out
 }
 
-// list returns definitions first, then policies, then builds.
+// list returns definitions first, then policies, then builds; of one drift the sessions' fates first.
 func (g *groups) list() []DriftGroup {
 	order := []string{DriftDefinition, DriftPolicy, DriftBuild}
+	fates := []Fate{FateTakes, FateKeeps, FateAsks, FateEnds, FateMoves, FateStays}
 	out := make([]DriftGroup, 0, len(g.drifts))
-	for _, d := range slices.Collect(maps.Values(g.drifts)) {
+	for _, d := range g.drifts {
 		out = append(out, *d)
 	}
 	slices.SortFunc(out, func(a, b DriftGroup) int {
 		return cmp.Or(
 			slices.Index(order, a.Kind)-slices.Index(order, b.Kind), strings.Compare(a.Agent, b.Agent),
-			strings.Compare(a.From, b.From), strings.Compare(a.To, b.To), strings.Compare(string(a.Then), string(b.Then)),
+			strings.Compare(a.From, b.From), strings.Compare(a.To, b.To), slices.Index(fates, a.Then)-slices.Index(fates, b.Then),
 		)
 	})
 	return out

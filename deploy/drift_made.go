@@ -35,13 +35,14 @@ func unopened(i Item) made {
 
 func (m *made) session(v agent.SessionView) {
 	m.scope, m.agent, m.change, m.store, m.by = v.Scope, v.Agent, v.Change, v.Store, v.By
+	m.holds = v.By.Definition != ""
 	if m.turns = v.Turns; v.Running != 0 {
 		m.turns-- // it says itself what it was opened with
 	}
 	if v.Last != nil {
 		m.serial = v.Last.Serial
 		if m.by == (agent.Identity{}) && v.Last.By != nil {
-			m.by = *v.Last.By // of a session that does not keep it
+			m.by = *v.Last.By
 		}
 	}
 	m.open = uncertain(v.Unresolved)

@@ -46,7 +46,7 @@ func withoutAgent(i *worker.Inventory) {
 
 func session(change ...func(*made)) made {
 	m := made{
-		workflow: "s1", run: "r1", typ: agent.WorkflowSession, agent: "clerk", change: 3, turns: 1, store: "st", serial: 1,
+		workflow: "s1", run: "r1", typ: agent.WorkflowSession, agent: "clerk", change: 3, holds: true, turns: 1, store: "st", serial: 1,
 		by: agent.Identity{Definition: digest("clerk 1"), Policy: digest("policy 2").Short(), Build: "b2"},
 	}
 	for _, f := range change {
@@ -54,6 +54,9 @@ func session(change ...func(*made)) made {
 	}
 	return m
 }
+
+// early makes a session one of before number 3, or of its first run with it.
+func early(m *made) { m.change, m.holds = 2, false }
 
 func turn(change ...func(*made)) made {
 	m := session(change...)
@@ -65,7 +68,6 @@ func TestWhatBecomesOfARunFollowsFromTheUpgradeInForce(t *testing.T) {
 	t.Parallel()
 	have := func() found { d := before(); return found{def: &d} }
 	absent := found{why: "the store does not have it"}
-	number := func(n int) func(*made) { return func(m *made) { m.change = n } }
 	pays := func(m *made) { m.requests = []request{{"pay", digest("pay 1")}} }
 	mails := func(m *made) { m.requests = []request{{"mail", digest("mail 1")}} }
 	asks := func(m *made) { m.requests = []request{{agent.ToolUpgrade, ""}} }
@@ -87,10 +89,10 @@ func TestWhatBecomesOfARunFollowsFromTheUpgradeInForce(t *testing.T) {
 		"ask asks":                                   {m: session(), inv: now("ask"), old: have(), fate: FateAsks},
 		"ask with a tool that is gone":               {m: session(), inv: now("ask", withoutPay), old: have(), fate: FateAsks, notes: []string{TroubleTool}},
 		"ask without the old one":                    {m: session(), inv: now("ask"), old: absent, fate: FateAsks, fails: []string{TroubleDefinition}},
-		"number 2 does not know and follows":         {m: session(number(2)), inv: now("pin"), old: have(), fate: FateTakes},
-		"number 2 of which nothing says what it was": {m: session(number(2), func(m *made) { m.by = agent.Identity{} }), inv: now("pin"), fate: FateTakes},
+		"number 2 does not know and follows":         {m: session(early), inv: now("pin"), old: have(), fate: FateTakes},
+		"number 2 of which nothing says what it was": {m: session(early, func(m *made) { m.by = agent.Identity{} }), inv: now("pin"), fate: FateTakes},
 		"a session before its first turn's end":      {m: session(func(m *made) { m.by, m.turns = agent.Identity{}, 0 }), inv: now("pin")},
-		"number 2 before its first turn's end":       {m: session(number(2), func(m *made) { m.by, m.turns = agent.Identity{}, 0 }), inv: now("pin")},
+		"number 2 before its first turn's end":       {m: session(early, func(m *made) { m.by, m.turns = agent.Identity{}, 0 }), inv: now("pin")},
 		"the same definition":                        {m: session(func(m *made) { m.by.Definition = digest("clerk 2") }), inv: now("pin")},
 		"pin without the model":                      {m: session(), inv: now("pin", withOldPay, withoutModel), old: have(), fate: FateKeeps, fails: []string{TroubleModel}},
 		"ask without the model":                      {m: session(), inv: now("ask", withoutModel), old: have(), fate: FateAsks, fails: []string{TroubleModel}},
@@ -101,7 +103,7 @@ func TestWhatBecomesOfARunFollowsFromTheUpgradeInForce(t *testing.T) {
 		"a serial that is lower":                     {m: session(func(m *made) { m.serial = 3 }), inv: now("follow"), fate: FateTakes, fails: []string{TroubleSerial}},
 		"a turn ends as it began":                    {m: turn(), inv: now("follow"), old: have(), fate: FateEnds},
 		"a turn without its definition":              {m: turn(), inv: now("follow"), old: absent, fate: FateEnds, fails: []string{TroubleDefinition}},
-		"a turn of number 2 ends as it began":        {m: turn(number(2)), inv: now("follow"), old: have(), fate: FateEnds},
+		"a turn of number 2 ends as it began":        {m: turn(early), inv: now("follow"), old: have(), fate: FateEnds},
 		"a turn that is not opened yet":              {m: turn(func(m *made) { m.by = agent.Identity{} }), inv: now("pin")},
 		"pin: a request for a tool that is not so any more": {
 			m: turn(pays), inv: now("pin"), old: have(), fate: FateEnds, fails: []string{TroubleTool, TroubleRequest},

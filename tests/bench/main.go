@@ -15,6 +15,9 @@ func main() {
 	if len(os.Args) > 1 && os.Args[1] == "worker" {
 		os.Exit(exit(workerMain(os.Args[2:])))
 	}
+	if len(os.Args) > 1 && os.Args[1] == "cli" {
+		os.Exit(cliMain(os.Args[2:]))
+	}
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
 	os.Exit(exit(benchMain(ctx, os.Args[1:])))
@@ -45,7 +48,7 @@ func benchMain(ctx context.Context, args []string) error {
 	f.BoolVar(&o.memory, "memory", false, "keep the server's database and the store in memory instead of on disk")
 	f.StringVar(&o.profile, "profile", "", "write CPU profiles of the worker processes into this `folder`")
 	f.StringVar(&o.json, "json", "", "write the numbers to this `file`")
-	f.StringVar(&o.only, "only", "", "measure only cells whose name contains this `text`, such as K=5")
+	f.StringVar(&o.only, "only", "", "measure only cells whose name contains this `text`, such as K=5 or \"deploy check\"")
 	if err := f.Parse(args); err != nil {
 		return err
 	}

@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"io"
 	"runtime"
+	"strings"
 )
 
 // A report is all that a run of the bench found out.
@@ -16,6 +17,7 @@ type report struct {
 	Session share      `json:"session"`
 	Store   []traffic  `json:"store"`
 	Long    *distance  `json:"long,omitempty"`
+	Check   *checked   `json:"check,omitempty"`
 	Targets []target   `json:"targets"`
 }
 
@@ -55,6 +57,13 @@ func (l *lab) measure(ctx context.Context, o options) (r report, err error) {
 			return r, err
 		}
 		r.Long = &d
+	}
+	if strings.Contains(checkName, o.only) {
+		c, err := l.check(ctx, o)
+		if err != nil {
+			return r, err
+		}
+		r.Check = &c
 	}
 	r.Targets = r.judge()
 	return r, nil
@@ -154,6 +163,9 @@ func (r report) counts(w io.Writer) {
 	if d := r.Long; d != nil {
 		fmt.Fprintf(w, "\n%d steps of %s: Holdfast completes in %.1f minutes, %d runs, %d events, %.1f MiB of history; a late step's bytes are %.2f times an early one's. The server terminates the naive loop after %d steps.\n",
 			d.Steps, bytesText(d.Size), d.Minutes, d.Runs, d.Holdfast.Turn.Events, float64(d.Holdfast.Turn.Bytes)/(1<<20), d.Holdfast.BytesEnd, d.Naive)
+	}
+	if r.Check != nil {
+		r.Check.markdown(w)
 	}
 }
 

@@ -55,6 +55,7 @@ func (r report) judge() []target {
 		r.cpuTarget(),
 		r.cpuLongTarget(),
 		r.longTarget(),
+		r.checkTarget(),
 	}
 }
 
