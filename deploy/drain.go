@@ -98,7 +98,7 @@ func (e *BusyBuildError) Error() string {
 }
 
 // Drain waits until no open run needs a build, or ctx ends: then what is left is in the result, which is no error. It
-// fails if the build is or becomes one that takes new work. The index that it asks lags behind by a moment, so that twice
+// fails if the build is or becomes one that takes new work, and if runs are to be moved and cannot be. The index that it asks lags behind by a moment, so that twice
 // nothing is what counts. The server's own word, [Drained], comes minutes later.
 func (f Fleet) Drain(ctx context.Context, o DrainOptions) (*Drain, error) {
 	w := &drain{fleet: f, o: o, seen: map[string]Held{}, moved: map[string]bool{}, left: map[string]Left{}}
@@ -112,8 +112,11 @@ func (f Fleet) Drain(ctx context.Context, o DrainOptions) (*Drain, error) {
 	}
 	w.o.Each(DrainEvent{Began: w.result()})
 	for nothing := 0; ; {
-		if err := w.move(ctx); err != nil && ctx.Err() == nil {
+		switch err := w.move(ctx); {
+		case isStop(err) && ctx.Err() == nil:
 			return w.result(), err
+		case err != nil:
+			w.o.Each(DrainEvent{Trouble: err})
 		}
 		if nothing++; len(w.seen) > 0 {
 			nothing = 0
@@ -162,7 +165,7 @@ func (w *drain) pause(nothing int) time.Duration {
 
 // look asks what holds the build and tells what has changed.
 func (w *drain) look(ctx context.Context) error {
-	d, err := w.fleet.Describe(ctx)
+	d, err := w.fleet.describe(ctx, func(b Build) bool { return b.ID == w.o.Build || b.Standing == Current })
 	if err != nil {
 		return err
 	}
@@ -222,10 +225,11 @@ func (w *drain) result() *Drain {
 // isStop says whether waiting on makes no sense.
 func isStop(err error) bool {
 	var (
-		busy *BusyBuildError
-		gone *NoDeploymentError
+		busy  *BusyBuildError
+		gone  *NoDeploymentError
+		other *NotCurrentError
 	)
-	return errors.As(err, &busy) || errors.As(err, &gone) || errors.Is(err, ErrNoDeployments) || isFinal(err)
+	return errors.As(err, &busy) || errors.As(err, &gone) || errors.As(err, &other) || errors.Is(err, ErrNoDeployments) || isFinal(err)
 }
 
 func sorted(all map[string]Held) []Held {

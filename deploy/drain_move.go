@@ -53,7 +53,7 @@ func (w *drain) move(ctx context.Context) error {
 	if m == nil || len(w.infos) == 0 {
 		return nil
 	}
-	if err := m.mayMove(w.now); err != nil {
+	if err := m.mayMove(w.fleet.await(ctx, w.now)); err != nil {
 		return err
 	}
 	var chosen []*workflowpb.WorkflowExecutionInfo

@@ -92,7 +92,11 @@ func (d *Deployment) Build(id string) (Build, error) {
 
 // Describe asks the server for the deployment and its builds. It fails with a [*NoDeploymentError] or with
 // [ErrNoDeployments]. The server asks workflows of its own, which takes 10 ms and now and then 5 s (measured on 1.29.1).
-func (f Fleet) Describe(ctx context.Context) (*Deployment, error) {
+func (f Fleet) Describe(ctx context.Context) (*Deployment, error) { return f.describe(ctx, nil) }
+
+// describe asks about those builds in particular for which a function says so; nil is about all. Of the others it says
+// where they stand.
+func (f Fleet) describe(ctx context.Context, wanted func(Build) bool) (*Deployment, error) {
 	r, err := ask(ctx, 0, func(ctx context.Context) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
 		return f.Client.WorkflowService().DescribeWorkerDeployment(ctx, &workflowservice.DescribeWorkerDeploymentRequest{
 			Namespace: f.Namespace, DeploymentName: f.Deployment,
@@ -113,7 +117,7 @@ func (f Fleet) Describe(ctx context.Context) (*Deployment, error) {
 	for _, s := range info.GetVersionSummaries() {
 		d.Builds = append(d.Builds, d.build(s))
 	}
-	if err := f.lookAtBuilds(ctx, d.Builds); err != nil {
+	if err := f.lookAtBuilds(ctx, d.Builds, wanted); err != nil {
 		return nil, f.explain(ctx, err)
 	}
 	slices.SortFunc(d.Builds, func(a, b Build) int {
@@ -162,11 +166,13 @@ func moment(ts *timestamppb.Timestamp) time.Time {
 }
 
 // lookAtBuilds adds to builds what only their own descriptions and their task queues say.
-func (f Fleet) lookAtBuilds(ctx context.Context, builds []Build) error {
+func (f Fleet) lookAtBuilds(ctx context.Context, builds []Build, wanted func(Build) bool) error {
 	all, within := errgroup.WithContext(ctx)
 	all.SetLimit(asksAtOnce)
 	for i := range builds {
-		all.Go(func() error { return f.lookAtBuild(within, &builds[i]) })
+		if wanted == nil || wanted(builds[i]) {
+			all.Go(func() error { return f.lookAtBuild(within, &builds[i]) })
+		}
 	}
 	if err := all.Wait(); err != nil {
 		return err
@@ -231,6 +237,27 @@ func (f Fleet) lookAtPollers(ctx context.Context, queue string, builds []Build) 
 		}
 	}
 	return nil
+}
+
+// secondLook is for how long a build that seems to be silent is looked at again: where a task queue has just moved inside
+// the server, nobody is known to poll it until the workers have asked anew (seen on 1.29.1).
+const secondLook = 3 * time.Second
+
+// await returns the build as it is when a worker of it polls, or as it is after a while.
+func (f Fleet) await(ctx context.Context, b Build) Build {
+	for begun := time.Now(); !b.Polls() && time.Since(begun) < secondLook; {
+		select {
+		case <-ctx.Done():
+			return b
+		case <-time.After(secondLook / 6):
+		}
+		again := []Build{b}
+		for _, queue := range b.queues {
+			_ = f.lookAtPollers(ctx, queue, again) // what it cannot tell now, the next look may
+		}
+		b = again[0]
+	}
+	return b
 }
 
 func later(a, b time.Time) time.Time {

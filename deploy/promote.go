@@ -107,7 +107,7 @@ func (f Fleet) mayPromote(ctx context.Context, d *Deployment, b Build, force boo
 	if force {
 		return nil
 	}
-	if !b.Polls() {
+	if b = f.await(ctx, b); !b.Polls() {
 		return &SilentError{Build: b}
 	}
 	e := &CrossedError{Build: b.ID}

@@ -66,6 +66,9 @@ func aPromotionOfWhatCannotGoOn(p *port) {
 	if _, err := p.Promote(p.Context(), "v1", true); err != nil {
 		p.Errorf("with force: %v", err)
 	}
+	if got, err := p.Promote(p.Context(), "v9", true); err != nil || got.Before != "v1" {
+		p.Errorf("a build that nobody has seen, with force: %+v, %v", got, err)
+	}
 }
 
 // say publishes for a build that it understands numbers up to newest.

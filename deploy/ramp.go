@@ -26,7 +26,7 @@ type Ramp struct {
 // takes that away. Temporal chooses by a hash of the workflow id. That hash is a turn's own, so that turns of one session
 // are on both builds. Force ramps a build of which no worker polls.
 func (f Fleet) Ramp(ctx context.Context, build string, percent float32, force bool) (*Ramp, error) {
-	if percent < 0 || percent > 100 {
+	if !(percent >= 0 && percent <= 100) { // nor no number
 		return nil, fmt.Errorf("a ramp of %v percent: want 0 to 100", percent)
 	}
 	d, err := f.Describe(ctx)
@@ -38,6 +38,9 @@ func (f Fleet) Ramp(ctx context.Context, build string, percent float32, force bo
 		return nil, err
 	}
 	r := &Ramp{Deployment: f.Deployment, Build: build, Current: d.Current, Before: b.Percent, Percent: percent, Gaps: d.gapsTo(b)}
+	if percent > 0 && !force {
+		b = f.await(ctx, b)
+	}
 	if done, err := d.mayRamp(b, percent, force); done || err != nil {
 		return r, err
 	}
@@ -89,7 +92,9 @@ func (f Fleet) explainChange(ctx context.Context, err error) error {
 	case errors.As(err, &failed) && strings.Contains(failed.Error(), "conflict token"):
 		return ErrChanged
 	case errors.As(err, &failed):
-		return fmt.Errorf("the server refuses: %w; --force overrides its doubts about workers and task queues", err)
+		return fmt.Errorf("the server refuses: %w; if it is for missing workers or task queues, --force overrides that", err)
+	case isNotFound(err):
+		return fmt.Errorf("the server does not know the build: %w", err)
 	}
 	return f.explain(ctx, err)
 }

@@ -58,9 +58,12 @@ func (f Fleet) Canary(ctx context.Context, o CanaryOptions) (*Canary, error) {
 	if err != nil {
 		return nil, err
 	}
+	if o.Percent > 0 && !o.Force {
+		b = f.await(ctx, b)
+	}
 	c := &Canary{Deployment: f.Deployment, Build: o.Build, Current: d.Current, Percent: o.Percent, Gaps: d.gapsTo(b), held: map[string]bool{}}
 	switch {
-	case o.Percent < 0 || o.Percent > 100:
+	case !(o.Percent >= 0 && o.Percent <= 100): // nor no number
 		return nil, fmt.Errorf("a share of %v percent: want 0 to 100", o.Percent)
 	case o.Percent > 0 && b.ID == d.Current:
 		return nil, fmt.Errorf("build %q is current: sessions go to it already when they are resumed", b.ID)

@@ -71,7 +71,7 @@ func resumedSessionsCrossFirst(p *port) {
 	if len(half) == 0 || len(half) == len(most) || len(most) == len(all) {
 		p.Fatalf("these names are badly chosen: %v of %v of %v", half, most, all)
 	}
-	fixed := 0
+	var fixed int
 	for _, step := range []struct {
 		percent                float64
 		already, crossed, back int

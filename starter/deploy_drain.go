@@ -96,6 +96,10 @@ func (o *deployDrainOptions) report(p *drainPrinter, d *deploy.Drain) error {
 		}
 		return nil
 	}
+	if len(d.Held) == 0 {
+		return withHint(&exitError{ExitWaiting, fmt.Errorf("no open run was seen that needs build %q, and one look is not enough", line(d.Build, 64))},
+			"look again: holdfast deploy drain %s%s", o.build, o.flag())
+	}
 	err := fmt.Errorf("%s of build %q", need(int64(len(d.Held))), line(d.Build, 64))
 	hint := "keep its workers; end a turn with: holdfast cancel SESSION; or wait on: holdfast deploy drain " + o.build + o.flag()
 	if d.Workers == 0 {

@@ -59,7 +59,7 @@ func (o *deployRampOptions) run(ctx context.Context) error {
 	switch {
 	case !o.given:
 		return withHint(usageError("--percent is missing: how much is to go to build %q", line(o.build, 64)), "for example --percent 10; 0 takes it away")
-	case o.percent < 0 || o.percent > 100:
+	case !(o.percent >= 0 && o.percent <= 100): // nor no number
 		return usageError("--percent %v: want 0 to 100", o.percent)
 	case o.unchecked && !o.resumed:
 		return usageError("--unchecked is for --resumed: nothing that begins has a history")
