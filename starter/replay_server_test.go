@@ -20,14 +20,17 @@ import (
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/deploy"
+	"github.com/holdfast-run/holdfast/internal/devserver"
+	"github.com/holdfast-run/holdfast/internal/modeltest"
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 // A field is a server with sessions on it.
 type field struct {
-	*parts
-	t      *testing.T
-	config string // the file
-	client client.Client
+	t       *testing.T
+	address string
+	config  string // the file
+	client  client.Client
 }
 
 func newField(t *testing.T) *field {
@@ -35,21 +38,34 @@ func newField(t *testing.T) *field {
 	if testing.Short() {
 		t.Skip("needs the Temporal dev server")
 	}
-	f := &field{parts: startParts(t), t: t, config: filepath.Join(t.TempDir(), "holdfast.yaml")}
-	if err := os.WriteFile(f.config, f.parts.config, 0o600); err != nil {
-		t.Fatal(err)
-	}
-	c, err := client.Dial(client.Options{HostPort: f.server.Address()})
+	// A server deletes a run when it has ticked off all that the run's end brought about.
+	server, err := devserver.Start(t.Context(), devserver.Options{Headless: true, Dynamic: []string{
+		`history.transferProcessorUpdateAckInterval="100ms"`, `history.visibilityProcessorUpdateAckInterval="100ms"`,
+	}})
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Cleanup(c.Close)
-	f.client = c
+	t.Cleanup(func() { _ = server.Stop() })
+	dir, model := t.TempDir(), modeltest.ForTest(t, modeltest.Config{Func: script})
+	f := &field{t: t, address: server.Address(), config: filepath.Join(dir, "holdfast.yaml")}
+	text := fmt.Appendf(nil, testConfig, filepath.Join(dir, "store"), model.URL())
+	if err := os.WriteFile(f.config, text, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	cfg, err := worker.Parse(f.config, dir, text)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(runWorker(t, cfg, f.address, tools()...))
+	if f.client, err = client.Dial(client.Options{HostPort: f.address}); err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(f.client.Close)
 	return f
 }
 
 func (f *field) run(stdin string, args ...string) ran {
-	return command(stdin, append(args, "--address", f.server.Address(), "--config", f.config)...)
+	return command(stdin, append(args, "--address", f.address, "--config", f.config)...)
 }
 
 // ok runs a command that has to succeed.
@@ -131,22 +147,23 @@ func TestWhatLiesInTheStoreIsReplayedOrSaidToLieThere(t *testing.T) {
 	t.Parallel()
 	f := newField(t)
 	text := "note " + strings.Repeat("x", agent.MaxMessage-10)
-	if got := f.run(text, "run", "helper", "-", "--session", "large", "-q"); got.code != ExitDone {
+	if got := f.run(text, "start", "helper", "-", "--session", "large"); got.code != ExitDone {
 		t.Fatalf("exit code %d: %.500s", got.code, got.err)
 	}
-	query := fmt.Sprintf("WorkflowId = '%s'", agent.TurnID("large", 1))
-	f.settle(query+" AND ExecutionStatus = 'Completed'", 1)
-	if r, got := f.report("--query", query); got.code != ExitDone || r.Replayed() != 1 {
+	turn := fmt.Sprintf("WorkflowId = '%s'", agent.TurnID("large", 1))
+	f.settle(turn+" AND ExecutionStatus = 'Completed'", 1)
+	query := turn + " OR WorkflowId = 'large'" // the session handed it on
+	if r, got := f.report("--query", query); got.code != ExitDone || r.Replayed() != 2 {
 		t.Errorf("with the store: %+v %+v", r, got)
 	}
 	f.config = filepath.Join(t.TempDir(), "none.yaml")
 	r, got := f.report("--query", query)
-	if got.code != ExitError || len(r.Unread) != 1 || !strings.Contains(r.Unread[0].Reason, "kept in the workers' store") {
+	if got.code != ExitError || len(r.Unread) != 2 || !strings.Contains(r.Unread[0].Reason, "kept in the workers' store") {
 		t.Errorf("without it: %+v %+v", r, got)
 	}
 }
 
-// gate looks at the server through meanwhile, which is called once, before the first history is read.
+// gate looks at the server, and lets something happen after it has listed the runs and before it reads them.
 func (f *field) gate(meanwhile func()) deploy.Gate {
 	g, _ := (&App{}).gate(1)
 	g.Client, g.Namespace = meddling{f.client, sync.OnceFunc(meanwhile)}, client.DefaultNamespace
@@ -167,9 +184,10 @@ func (m meddling) WorkflowService() workflowservice.WorkflowServiceClient {
 	return meddlingService{m.Client.WorkflowService(), m.meanwhile}
 }
 
-func (m meddlingService) GetWorkflowExecutionHistory(ctx context.Context, in *workflowservice.GetWorkflowExecutionHistoryRequest, opts ...grpc.CallOption) (*workflowservice.GetWorkflowExecutionHistoryResponse, error) {
+func (m meddlingService) ListWorkflowExecutions(ctx context.Context, in *workflowservice.ListWorkflowExecutionsRequest, opts ...grpc.CallOption) (*workflowservice.ListWorkflowExecutionsResponse, error) {
+	page, err := m.WorkflowServiceClient.ListWorkflowExecutions(ctx, in, opts...)
 	m.meanwhile()
-	return m.WorkflowServiceClient.GetWorkflowExecutionHistory(ctx, in, opts...)
+	return page, err
 }
 
 // erase ends a run and takes its history away, as the end of its retention does.
