@@ -240,6 +240,7 @@ func (s *session) turnInput(m agent.Message) agent.TurnInput {
 	if s.change >= crossing {
 		in.Definition = s.st.By.Definition
 	}
+	in.Checkpoint = s.forkGuard()
 	return in
 }
 

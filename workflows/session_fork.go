@@ -5,6 +5,7 @@ import (
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/versioning"
 )
 
 // forkTimeout bounds one attempt to copy a transcript; it says meanwhile that it lives.
@@ -27,3 +28,20 @@ func (s *session) fork() error {
 	s.st.Store, s.st.Serial = res.Store, max(s.st.Serial, res.Serial)
 	return nil
 }
+
+// forkGuard is what the turns of a fork start with: the state that they would start with anyhow, in a schema that only
+// builds know which know of forks. An older one would take the turn, drop where the session came from, and claim its
+// intents apart from the family's.
+func (s *session) forkGuard() *agent.Checkpoint {
+	if s.st.Origin == nil {
+		return nil
+	}
+	c, err := versioning.Seal(forkSchema, turnState{Head: s.st.Head, Store: s.st.Store, Serial: s.st.Serial})
+	if err != nil {
+		panic(err) // as in continueAsNew
+	}
+	return c
+}
+
+// forkSchema is the first schema of checkpoints whose builds know of forks.
+const forkSchema = 3

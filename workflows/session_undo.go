@@ -52,6 +52,7 @@ func (s *session) undo() {
 	res, ended := resultOf(res, workflow.ExecuteChildWorkflow(s.undoContext(ctx, c), agent.WorkflowTurn, agent.TurnInput{
 		Scope: s.scope, Turn: c.Turn, Agent: s.in.Agent, Tenant: s.in.Tenant, Head: s.st.Head,
 		Undo: &agent.UndoInput{Turn: c.Turn, M: s.st.Undos, Command: c}, Origin: s.st.Origin, Store: s.st.Store, Serial: s.st.Serial,
+		Checkpoint: s.forkGuard(),
 	}).Get(ctx, &res))
 	s.undoing = ""
 	if !ended { // terminated: its records stand, and the order can be given again

@@ -9,6 +9,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/activity"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/temporal"
 	"go.temporal.io/sdk/testsuite"
 	"go.temporal.io/sdk/workflow"
@@ -187,6 +188,12 @@ func TestAForkBeginsWhereTheOtherSessionStood(t *testing.T) {
 	o := &office{}
 	env := newOffice(t, o)
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "s", TaskQueue: agent.TaskQueue})
+	var started agent.TurnInput
+	env.SetOnChildWorkflowStartedListener(func(_ *workflow.Info, _ workflow.Context, args converter.EncodedValues) {
+		if err := args.Get(&started); err != nil {
+			t.Error(err)
+		}
+	})
 	forks := 0
 	env.RegisterActivityWithOptions(func(_ context.Context, in agent.ForkInput) (agent.ForkResult, error) {
 		forks++
@@ -204,6 +211,9 @@ func TestAForkBeginsWhereTheOtherSessionStood(t *testing.T) {
 	var res agent.SessionResult
 	if err := env.GetWorkflowResult(&res); err != nil {
 		t.Fatal(err)
+	}
+	if started.Checkpoint == nil || started.Checkpoint.Schema != 3 {
+		t.Errorf("an older build could take the turn: %+v", started)
 	}
 	if forks != 1 || o.asked[0].Head != origin.Head || *o.asked[0].Root != from || *o.closed[0].Origin != origin || *res.Origin != origin {
 		t.Errorf("%d forks, asked %+v, closed %+v, result %+v", forks, o.asked[0], o.closed[0].Origin, res.Origin)
