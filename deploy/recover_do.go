@@ -55,14 +55,8 @@ func (g Gate) handOn(ctx context.Context, x *Recovery) error {
 	if err != nil {
 		return fmt.Errorf("%q goes on in run %s; whether it has the %d signals of run %s cannot be seen: %w", x.Workflow, x.NewRun, len(x.Signals), x.Run, unstop(err))
 	}
-	got := signalsAfterReset(h)
 	var failed []error
-	for i := range x.Signals {
-		s := &x.Signals[i]
-		if j := slices.IndexFunc(got, s.same); j >= 0 {
-			got = slices.Delete(got, j, j+1)
-			continue
-		}
+	for _, s := range lacking(x.Signals, signalsAfterReset(h)) {
 		_, err := ask(ctx, g.patience, func(ctx context.Context) (*workflowservice.SignalWorkflowExecutionResponse, error) {
 			return g.Client.WorkflowService().SignalWorkflowExecution(ctx, &workflowservice.SignalWorkflowExecutionRequest{
 				Namespace: g.Namespace, WorkflowExecution: &commonpb.WorkflowExecution{WorkflowId: x.Workflow},
@@ -77,6 +71,18 @@ func (g Gate) handOn(ctx context.Context, x *Recovery) error {
 		s.Sent = true
 	}
 	return errors.Join(failed...)
+}
+
+// lacking returns those of a stuck run's signals that the new run has not got. Two may be equal.
+func lacking(old []Signal, got []*historypb.WorkflowExecutionSignaledEventAttributes) (out []*Signal) {
+	for i := range old {
+		if j := slices.IndexFunc(got, old[i].same); j >= 0 {
+			got = slices.Delete(got, j, j+1)
+			continue
+		}
+		out = append(out, &old[i])
+	}
+	return out
 }
 
 // signalsOf returns the signals that a history holds.

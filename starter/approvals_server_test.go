@@ -67,6 +67,7 @@ policy:
   approvers:
     alice: {keys: ["%s"]}
     bob: {keys: ["%s"]}
+  rights: {fork: [alice]}
   rules:
   - {name: alice-asked, when: 'actor == "alice"', then: allow}
   - {name: two-people, when: 'args.order == "two"', then: ask, approval: {by: [alice, bob], quorum: 2}}

@@ -86,4 +86,5 @@ const (
 	evBudget = "budget.exhausted"
 
 	evVersion = "version.crossed"
+	evForked  = "session.forked"
 )

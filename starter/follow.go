@@ -4,8 +4,10 @@ import (
 	"cmp"
 	"context"
 	"fmt"
+	"slices"
 	"time"
 
+	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
@@ -44,19 +46,26 @@ func (f *follower) workflow(ctx context.Context, at address, from cursor) (*turn
 	log := newTurnLog(decoder{f.conn.payloads}, at.turn)
 	watch := f.watchdog(ctx, id)
 	defer watch.stop()
+	var seen []string
 	for {
 		if err := f.run(ctx, log, watch, position{id, run, after}); err != nil {
 			return log, err
 		}
-		if log.waiting && !log.ended {
+		seen = append(seen, run)
+		switch {
+		case log.waiting && !log.ended:
 			return log, nil
+		case log.next != "":
+			run, after, log.ended = log.next, 0, false
+		case log.reason == nil || log.reason.Type != agent.ErrTerminated:
+			return log, nil
+		default:
+			again, p, err := f.conn.afterReset(ctx, at, seen)
+			if err != nil || again == nil {
+				return log, err
+			}
+			log, run, after = again, p.Run, p.Event
 		}
-		next, err := f.conn.successor(ctx, log, id, run)
-		if err != nil || next == "" {
-			return log, err
-		}
-		run, after = next, 0
-		log.ended = false
 	}
 }
 
@@ -65,8 +74,11 @@ func (f *follower) first(ctx context.Context, id string, from cursor) (run strin
 	if p, ok := from.of(id); ok {
 		return p.Run, p.Event, nil
 	}
-	run, err = f.conn.firstRun(ctx, id)
-	return run, 0, err
+	runs, err := f.conn.lineage(ctx, id)
+	if err != nil {
+		return "", 0, err
+	}
+	return runs[0], 0, nil
 }
 
 // run follows one run and shows what comes after the position.
@@ -79,6 +91,9 @@ func (f *follower) run(ctx context.Context, log *turnLog, watch *watchdog, p pos
 			out := log.add(ev)
 			if ev.GetEventId() <= p.Event {
 				return nil
+			}
+			if ev.GetWorkflowExecutionTerminatedEventAttributes() != nil {
+				out = f.conn.unlessReset(ctx, p, out)
 			}
 			f.at = append(cursor{{p.Workflow, p.Run, ev.GetEventId()}}, f.base...)
 			for _, e := range out {
@@ -113,20 +128,49 @@ func (f *follower) trouble(err error) {
 
 func (f *follower) notice(text string) { f.show(event{Type: evNotice, Time: time.Now(), Text: text}) }
 
-// successor returns the run that goes on after one that closed; "" when none does. A turn that an operator
-// reset was terminated and goes on in a run that nothing in the old history names.
-func (c *conn) successor(ctx context.Context, log *turnLog, id, run string) (string, error) {
-	if log.next != "" || log.reason == nil || log.reason.Type != agent.ErrTerminated {
-		return log.next, nil
-	}
-	d, err := c.describe(ctx, id, "")
+// afterReset says where to go on after a run that an operator reset, and what led there: nothing in the old history names
+// the new run, and its own begins with a copy. It is nil for a run that was just terminated.
+func (c *conn) afterReset(ctx context.Context, at address, seen []string) (*turnLog, position, error) {
+	runs, err := c.lineage(ctx, at.workflow())
 	if err != nil {
-		return "", err
+		return nil, position{}, err
 	}
-	if now := d.GetWorkflowExecutionInfo().GetExecution().GetRunId(); now != run {
-		return now, nil
+	log := newTurnLog(decoder{c.payloads}, at.turn)
+	for _, run := range runs {
+		if !slices.Contains(seen, run) {
+			copied, err := c.copied(ctx, at.workflow(), run)
+			return log, position{at.workflow(), run, copied}, err
+		}
+		err := c.read(ctx, reading{workflow: at.workflow(), run: run, each: func(ev *historypb.HistoryEvent) error {
+			log.add(ev)
+			return nil
+		}})
+		if err != nil {
+			return nil, position{}, err
+		}
 	}
-	return "", nil
+	return nil, position{}, nil
+}
+
+// copied returns the last event of a run that is there because of a reset, 0 if none is.
+func (c *conn) copied(ctx context.Context, workflow, run string) (last int64, err error) {
+	err = c.read(ctx, reading{workflow: workflow, run: run, each: func(ev *historypb.HistoryEvent) error {
+		if ev.GetWorkflowTaskFailedEventAttributes().GetCause() == enumspb.WORKFLOW_TASK_FAILED_CAUSE_RESET_WORKFLOW {
+			last = ev.GetEventId()
+		}
+		return nil
+	}})
+	return last, err
+}
+
+// unlessReset replaces the end of a run that was terminated because it goes on in another one.
+func (c *conn) unlessReset(ctx context.Context, p position, end []event) []event {
+	d, err := c.describe(ctx, p.Workflow, "")
+	if err != nil || d.GetWorkflowExecutionInfo().GetExecution().GetRunId() == p.Run || len(end) == 0 {
+		return end
+	}
+	e := end[len(end)-1]
+	return []event{{Type: evTurnContinued, ID: e.ID, Turn: e.Turn, Time: e.Time, Text: "started again by an operator: goes on in another run"}}
 }
 
 // firstRun returns the first run of a workflow's current chain.

@@ -102,6 +102,12 @@ func recoversTurn(t *testing.T, s *stage, o worker.Options, spoil func(*agent.Ch
 	if now := s.currentRun(id + ":turn-1"); plan.Recovered || now != plan.Run {
 		t.Fatalf("--dry-run did something: %+v, the current run is %s", plan.Recovery, now)
 	}
+	var told, errs buffer // to somebody who watches all the time
+	watched := make(chan int, 1)
+	go func() {
+		watched <- Main([]string{"watch", id, "--wait", "--address", s.server.Address()}, strings.NewReader(""), &told, &errs)
+	}()
+	told.await(t, "the worker cannot go on")
 	s.json(&done, "recover", id+"/turn-1", "--yes")
 	if !done.Recovered || done.NewRun == "" || len(done.Signals) != 1 || done.Signals[0].Sent {
 		t.Errorf("%+v", done.Recovery)
@@ -112,6 +118,11 @@ func recoversTurn(t *testing.T, s *stage, o worker.Options, spoil func(*agent.Ch
 	}
 	if n := s.paid.Load(); n != 1 {
 		t.Errorf("paid %d times", n)
+	}
+	code, out := <-watched, told.String()
+	if code != ExitDone || strings.Count(out, "turn 1 started") != 1 || strings.Count(out, "tool pay") != 2 ||
+		!strings.Contains(out, "started again by an operator") || strings.Contains(out, "terminated") {
+		t.Errorf("whoever watched was told, and got exit code %d:\n%s", code, out)
 	}
 	s.await("the session hears of the turn", func() bool {
 		v, err := s.conn().view(t.Context(), id)

@@ -84,7 +84,7 @@ func (a *App) commands() []*cobra.Command {
 		newApprovals(a), newApprove(a), newDecline(a),
 		newEffects(a), newCompensate(a), newPolicy(a),
 		newCancel(a), newClose(a), newExtend(a),
-		newReplay(a), newRecover(a),
+		newReplay(a), newRecover(a), newFork(a), newDeploy(a),
 		newDemo(a), newVersion(a),
 	}
 }

@@ -23,6 +23,8 @@ type sessionLog struct {
 	turns   []startedTurn
 	undos   []address // late compensations that it started
 	latest  address   // of both
+	asking  int64     // the event that scheduled the fork's activity
+	forked  *agent.ForkResult
 
 	letters []agent.Settlement // that came and whose answer was not read yet
 	asked   map[int64]string   // keys of effects by the event that scheduled the question
@@ -70,12 +72,31 @@ func (s *sessionLog) read(ev *historypb.HistoryEvent) []event {
 		return []event{{Type: evMessage, Note: m.ID, Text: fmt.Sprintf("message%s: %q", by(m.From), line(m.Text, lineLimit))}}
 	case enumspb.EVENT_TYPE_START_CHILD_WORKFLOW_EXECUTION_INITIATED:
 		s.childStarted(ev)
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_SCHEDULED:
+		if ev.GetActivityTaskScheduledEventAttributes().GetActivityType().GetName() == agent.ActivityFork {
+			s.asking = ev.GetEventId()
+		}
+	case enumspb.EVENT_TYPE_ACTIVITY_TASK_COMPLETED:
+		return s.forkDone(ev.GetActivityTaskCompletedEventAttributes())
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CONTINUED_AS_NEW:
 		s.next = ev.GetWorkflowExecutionContinuedAsNewEventAttributes().GetNewExecutionRunId()
 	default:
 		return s.closed(ev)
 	}
 	return nil
+}
+
+// forkDone reads where the session begins, if it is a fork.
+func (s *sessionLog) forkDone(a *historypb.ActivityTaskCompletedEventAttributes) []event {
+	var r agent.ForkResult
+	if s.asking == 0 || a.GetScheduledEventId() != s.asking {
+		return nil
+	}
+	if err := s.first(a.GetResult(), &r); err != nil {
+		return []event{{Type: evForked, Text: "forked " + shown(err)}}
+	}
+	s.forked = &r
+	return []event{{Type: evForked, Text: "forked from " + line(originText(&r.Origin), 2*lineLimit)}}
 }
 
 // started returns the turns and the late compensations that this run started, in order.

@@ -62,6 +62,7 @@ type listed struct {
 	Attention string    `json:"attention,omitempty"`
 	Started   time.Time `json:"started,omitzero"`
 	Closed    time.Time `json:"closed,omitzero"`
+	Origin    string    `json:"origin,omitempty"` // the turn that it was forked from, as whoever started it said
 }
 
 func (o *sessionsOptions) run(ctx context.Context) error {
@@ -167,6 +168,9 @@ func (c *conn) listed(info *workflowpb.WorkflowExecutionInfo, running map[string
 		Tenant: c.attribute(info, agent.AttributeTenant), Attention: c.attribute(info, agent.AttributeAttention),
 		Status: sessionIdle,
 	}
+	if at, err := parseTurn((decoder{c.payloads}).text(info.GetMemo().GetFields()[memoOrigin])); err == nil {
+		s.Origin = at.String()
+	}
 	if ts := info.GetStartTime(); ts != nil {
 		s.Started = ts.AsTime()
 	}
@@ -208,14 +212,14 @@ func (o *sessionsOptions) print(found []listed) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(o.app.Out, 0, 8, 2, ' ', 0)
-	fmt.Fprintln(w, "SESSION\tAGENT\tSTATUS\tTURN\tSTARTED\tATTENTION")
+	fmt.Fprintln(w, "SESSION\tAGENT\tSTATUS\tTURN\tSTARTED\tATTENTION\tFORKED FROM")
 	for _, s := range found {
 		turn := ""
 		if s.Turn > 0 {
 			turn = fmt.Sprint(s.Turn)
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\n", line(s.Session, 64), line(s.Agent, 40), line(s.Status, 20), turn,
-			s.Started.Local().Format(time.DateTime), line(s.Attention, 40))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%s\t%s\t%s\t%s\n", line(s.Session, 64), line(s.Agent, 40), line(s.Status, 20), turn,
+			s.Started.Local().Format(time.DateTime), line(s.Attention, 40), line(s.Origin, 120))
 	}
 	return w.Flush()
 }

@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/versioning"
 )
 
 // A submission is a message on its way to a session, which is started if start says so and it is not there.
@@ -20,6 +21,7 @@ type submission struct {
 	session, agent, tenant, queue string
 	message                       agent.Message
 	start                         bool
+	fork                          *agent.Fork // the session begins where a turn of another one ended
 }
 
 // A receipt says what became of a submission.
@@ -78,8 +80,19 @@ func (c *conn) send(ctx context.Context, s submission) (client.WorkflowUpdateHan
 }
 
 func (s submission) input() agent.SessionInput {
-	return agent.SessionInput{Agent: s.agent, Tenant: s.tenant}
+	in := agent.SessionInput{Agent: s.agent, Tenant: s.tenant, Fork: s.fork}
+	if s.fork != nil {
+		// An empty state of the schema that came with forks: a build that would take it for a new session refuses it.
+		in.Checkpoint, _ = versioning.Seal(forkSchema, struct{}{}) // which has a JSON form
+	}
+	return in
 }
+
+// forkSchema is the first schema of a session's state that knows of forks.
+const forkSchema = 3
+
+// memoOrigin names the memo that says in lists where a session was forked from. The session's own word is its origin.
+const memoOrigin = "HoldfastOrigin"
 
 func (s submission) startOptions() client.StartWorkflowOptions {
 	attributes := []temporal.SearchAttributeUpdate{
@@ -88,7 +101,7 @@ func (s submission) startOptions() client.StartWorkflowOptions {
 	if s.tenant != "" {
 		attributes = append(attributes, temporal.NewSearchAttributeKeyKeyword(agent.AttributeTenant).ValueSet(s.tenant))
 	}
-	return client.StartWorkflowOptions{
+	o := client.StartWorkflowOptions{
 		ID: s.session, TaskQueue: s.queue,
 		WorkflowIDConflictPolicy: enumspb.WORKFLOW_ID_CONFLICT_POLICY_USE_EXISTING,
 		WorkflowIDReusePolicy:    enumspb.WORKFLOW_ID_REUSE_POLICY_REJECT_DUPLICATE,
@@ -97,6 +110,12 @@ func (s submission) startOptions() client.StartWorkflowOptions {
 		StaticDetails: "A conversation with the agent `" + s.agent + "`. Each turn is a child workflow, `" +
 			agent.TurnID(s.session, 1) + "` and so on. Send it a message with the update `send` or with `holdfast send " + s.session + "`.",
 	}
+	if f := s.fork; f != nil {
+		from := address{session: f.From.Session, turn: f.Turn}.String()
+		o.StaticSummary += ", forked from " + from
+		o.Memo = map[string]any{memoOrigin: from}
+	}
+	return o
 }
 
 // errSessionClosed says that a session takes no more messages.

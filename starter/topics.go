@@ -10,7 +10,7 @@ const exitCodesHelp = `Exit codes:
   4    the turn failed
   5    the turn was cancelled
   6    the turn used up its budget and was not given more
-  7    refused: a decision, a settlement or an order arrived and does not count, with why on stderr
+  7    refused: a decision, a settlement, an order or a fork arrived and does not count, with why on stderr
   8    something waits for a person: the turn; for attention, whatever it lists; for a command that
        awaits the word on what it sent, the word itself, which did not come in time
   130  interrupted; the turn goes on without this command`
@@ -24,7 +24,7 @@ run, send --follow and watch print one object a line. Each event has
             approval.requested approval.arrived approval.decided approval.refused approval.expired approval.void
             effect.uncertain effect.settled effect.refused effect.conflict budget.exhausted
             compensation.planned compensation.started compensation.ended compensation.failed
-            worker.lost worker.stuck message.accepted session.ended other notice
+            worker.lost worker.stuck version.crossed session.forked message.accepted session.ended other notice
   time, session, workflow, run, id (of the event in the workflow's history), turn, step, call
   text      the line that is shown without -o json
   tool, args (exactly as the tool got them), key, state, note, attempt, model, usage, status, reason
@@ -32,6 +32,7 @@ run, send --follow and watch print one object a line. Each event has
   by        a person, with "(claimed)" when no signature proves the name
   undoes    the key of the effect that an action compensates; cancel: what became of a wish to stop it
   command   that answers what the event asks for
+  boundary  of version.crossed: what is another version now, a list of {what, tool, from, to}
   cursor    where "holdfast watch SESSION --from CURSOR" goes on after this event
 and the last line is an object of type "result": session, turn, status, answer, reason, waiting, approvals, effects,
 usage, spent, cursor.
@@ -39,10 +40,16 @@ approval.arrived is a signal that nobody has looked into yet; one that a cheap c
 event, and the query "approvals" lists it. A "notice" is about the connection or the worker; it is in no history and has no cursor.
 
 compensate prints events and a result as well. start, send, cancel, close, extend, show, sessions, approvals,
-effects, attention, config check, policy and version print one object, transcript one for each entry. What sends
+effects, attention, recover, config check, policy and version print one object, transcript one for each entry. What sends
 a decision, a settlement or an order prints its "ref" and its "result": accepted, refused (with why) or unanswered.
-attention prints a list of {kind, session, turn, workflow, approval, key, tool, what, why, since, expires, command},
-where kind is approval, uncertain, conflict, compensation, budget or stuck.`
+attention prints a list of {kind, session, turn, workflow, approval, key, tool, what, why, since, expires, command,
+build, advice}, where kind is approval, uncertain, conflict, compensation, budget, stuck or held. In show, "boundary" says
+what is made by another version than in the step before: what is workflow code, build, definition, model, fingerprint,
+prompt, tool schemas, tool version or policy. fork without a message prints its "result", "origin" and "why"; recover the
+runs, the "event" from which the run before is done again, the "signals" and whether it was "recovered".
+replay prints "ok", "types" ({type, runs, passed, failed, numbers}, where numbers counts by change number), "failures"
+({source, workflow, run, type, number, build, findings}, a finding being {event, wanted, recorded, cause, advice}), "unread"
+({source, workflow, run, type, reason}), "notRun" and "total".`
 
 // topics are pages of help that are no commands.
 func topics() []*cobra.Command {

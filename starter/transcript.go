@@ -94,8 +94,11 @@ func (o *transcriptOptions) locate(ctx context.Context, c *conn) (stretch, error
 	part := stretch{scope: agent.NewScope(o.session, firstRunOf(info))}
 	n := o.turn
 	if n == 0 {
-		if n, err = c.latestTurn(ctx, o.session); err != nil || n == 0 {
+		if n, err = c.latestTurn(ctx, o.session); err != nil {
 			return part, err
+		}
+		if n == 0 {
+			return part, c.atFork(ctx, &part)
 		}
 	}
 	log, err := c.turnLog(ctx, o.session, n)
@@ -116,6 +119,16 @@ func (o *transcriptOptions) locate(ctx context.Context, c *conn) (stretch, error
 		}
 	}
 	return part, nil
+}
+
+// atFork is for a session that has had no turn yet: a fork begins with what was said before it.
+func (c *conn) atFork(ctx context.Context, part *stretch) error {
+	return c.backwards(ctx, part.scope.Session, func(s *sessionLog) bool {
+		if s.forked != nil {
+			part.to, part.store = s.forked.Origin.Head, s.forked.Store
+		}
+		return s.forked != nil
+	})
 }
 
 // store is the identity of the store that the turn's worker used.
