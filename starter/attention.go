@@ -89,7 +89,7 @@ func (o *attentionOptions) run(ctx context.Context) error {
 		o.app.printMatters(found, time.Now())
 	}
 	if silent := f.silence(); len(silent) > 0 {
-		o.app.note("no worker answers on task queue %q: this is what the server and the histories know", line(silent[0], 64))
+		o.app.note("no worker answers on %s: this is what the server and the histories know", line(silent[0], 160))
 	}
 	if len(found) > 0 {
 		return &exitError{code: ExitWaiting}

@@ -66,13 +66,13 @@ func distinct(found []matter) []matter {
 	})
 }
 
-// silence returns the task queues whose workers did not answer.
+// silence returns the desks whose workers did not answer.
 func (f *finder) silence() []string {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	var out []string
-	for queue := range f.silent {
-		out = append(out, queue)
+	for desk := range f.silent {
+		out = append(out, desk)
 	}
 	slices.Sort(out)
 	return out
@@ -115,7 +115,7 @@ func (c *conn) wantsSomebody(info *workflowpb.WorkflowExecutionInfo) bool {
 // ofTurn lists what a turn waits for.
 func (f *finder) ofTurn(ctx context.Context, at address, d *workflowservice.DescribeWorkflowExecutionResponse, stuck bool) ([]matter, error) {
 	l := &ledger{at: at, running: true}
-	if stuck || !f.answers(ctx, l, d.GetExecutionConfig().GetTaskQueue().GetName()) {
+	if stuck || !f.answers(ctx, l, deskOf(d)) {
 		if err := f.history(ctx, l); err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (f *finder) ofSession(ctx context.Context, at address, d *workflowservice.D
 	var effects []agent.Effect
 	v, err := agent.EffectsView{}, errSilent
 	if !stuck {
-		v, err = f.unresolved(ctx, at.session, d.GetExecutionConfig().GetTaskQueue().GetName())
+		v, err = f.unresolved(ctx, at.session, deskOf(d))
 	}
 	effects = v.Effects
 	if err != nil && ctx.Err() == nil {

@@ -40,7 +40,7 @@ type finder struct {
 	store *store.Store // nil: none at hand
 
 	mu     sync.Mutex
-	silent map[string]bool     // task queues whose workers do not answer
+	silent map[string]bool     // desks whose workers do not answer: see deskOf
 	polls  map[string]*pollers // by task queue, as far as they were asked for
 }
 
@@ -57,9 +57,9 @@ func (f *finder) close() {
 var errSilent = errors.New("no worker answers")
 
 // ask asks a workflow. Where no worker answers once, the next ones are not waited for.
-func (f *finder) ask(ctx context.Context, id, queue, query string, to any) error {
+func (f *finder) ask(ctx context.Context, id, desk, query string, to any) error {
 	f.mu.Lock()
-	silent := f.silent[queue]
+	silent := f.silent[desk]
 	f.mu.Unlock()
 	if silent {
 		return errSilent
@@ -68,7 +68,7 @@ func (f *finder) ask(ctx context.Context, id, queue, query string, to any) error
 	var unknown *serviceerror.QueryFailed
 	if err != nil && ctx.Err() == nil && !isNotFound(err) && !errors.As(err, &unknown) {
 		f.mu.Lock()
-		f.silent[queue] = true
+		f.silent[desk] = true
 		f.mu.Unlock()
 	}
 	return err
@@ -90,7 +90,7 @@ func (f *finder) ledger(ctx context.Context, scope agent.Scope, at address) (*le
 	if err != nil {
 		return nil, err
 	}
-	if f.answers(ctx, l, d.GetExecutionConfig().GetTaskQueue().GetName()) {
+	if f.answers(ctx, l, deskOf(d)) {
 		return l, nil
 	}
 	if ctx.Err() != nil {
@@ -113,31 +113,31 @@ func (f *finder) closed(ctx context.Context, l *ledger) bool {
 }
 
 // answers asks the run itself; a closed one answers as well while a worker runs.
-func (f *finder) answers(ctx context.Context, l *ledger, queue string) bool {
+func (f *finder) answers(ctx context.Context, l *ledger, desk string) bool {
 	var effects agent.EffectsView
-	if f.ask(ctx, l.at.workflow(), queue, agent.QueryEffects, &effects) != nil {
+	if f.ask(ctx, l.at.workflow(), desk, agent.QueryEffects, &effects) != nil {
 		return false
 	}
 	l.source, l.effects, l.folded, l.refused = sourceTurn, effects.Effects, effects.Folded, effects.Refused
 	var approvals agent.ApprovalsView
-	if f.ask(ctx, l.at.workflow(), queue, agent.QueryApprovals, &approvals) == nil {
+	if f.ask(ctx, l.at.workflow(), desk, agent.QueryApprovals, &approvals) == nil {
 		l.approvals = approvals.Approvals
 		l.refused = append(l.refused, approvals.Refused...)
 	}
 	var v agent.TurnView
-	if l.running && f.ask(ctx, l.at.workflow(), queue, agent.QueryTurn, &v) == nil {
+	if l.running && f.ask(ctx, l.at.workflow(), desk, agent.QueryTurn, &v) == nil {
 		l.view = &v
 	}
 	return true
 }
 
-// queueOf returns the task queue of a run, "" when it cannot be found out.
-func (f *finder) queueOf(ctx context.Context, at address) string {
+// desk says which workers a run is answered by, "" when it cannot be found out.
+func (f *finder) desk(ctx context.Context, at address) string {
 	d, err := f.conn.describe(ctx, at.workflow(), "")
 	if err != nil {
 		return ""
 	}
-	return d.GetExecutionConfig().GetTaskQueue().GetName()
+	return deskOf(d)
 }
 
 func (f *finder) history(ctx context.Context, l *ledger) error {
@@ -180,8 +180,8 @@ func replaced(effects []agent.Effect, e agent.Effect) []agent.Effect {
 }
 
 // unresolved asks a session what its turns left unresolved.
-func (f *finder) unresolved(ctx context.Context, session, queue string) (agent.EffectsView, error) {
+func (f *finder) unresolved(ctx context.Context, session, desk string) (agent.EffectsView, error) {
 	var v agent.EffectsView
-	err := f.ask(ctx, session, queue, agent.QueryEffects, &v)
+	err := f.ask(ctx, session, desk, agent.QueryEffects, &v)
 	return v, err
 }

@@ -26,7 +26,7 @@ func TestARunThatNoWorkerOfItsBuildPollsForIsHeld(t *testing.T) {
 	}
 	ask := waits.Approvals[0]
 	stop()
-	s.worker(second)
+	stopSecond := s.worker(second)
 	s.promote(second)
 	s.fails(ExitWaiting, `of build "v1" of deployment "agents"`, "approve", ask.ID, "--digest", string(ask.Action), "--wait", "8s")
 	s.move("held:turn-1", "v9")
@@ -37,6 +37,9 @@ func TestARunThatNoWorkerOfItsBuildPollsForIsHeld(t *testing.T) {
 	if out := s.ok("show", "held"); !strings.Contains(out, `no worker of build "v9" of deployment "agents" polls`) {
 		t.Errorf("show does not say what the turn waits for:\n%s", out)
 	}
+	// One build that is gone silences no other one.
+	s.ok("start", "asker", "pay", "--session", "other")
+	s.matter(matterApproval, "other/turn-1")
 	s.move("held:turn-1", "v2")
 	if end := s.end("watch", "held", "--wait"); end.Status != agent.StatusDone || s.paid.Load() != 1 {
 		t.Errorf("%+v, paid %d times", end, s.paid.Load())
@@ -51,6 +54,8 @@ func TestARunThatNoWorkerOfItsBuildPollsForIsHeld(t *testing.T) {
 			t.Errorf("no %v at the action: %+v", want, turn.Steps[0].Actions[0].Boundary)
 		}
 	}
+	stopSecond()
+	s.fails(ExitError, `the last worker of build "v2" of deployment "agents" polled`, "start", "asker", "hello", "--session", "late", "--wait", "8s")
 }
 
 // move pins a run to a build.

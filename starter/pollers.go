@@ -60,6 +60,15 @@ func (p placement) String() string {
 	return fmt.Sprintf("build %q of deployment %q", line(p.build, 64), line(p.deployment, 64))
 }
 
+// deskOf names the workers that answer for a run: those of its build, if it is pinned, or any on its task queue.
+func deskOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
+	desk := fmt.Sprintf("task queue %q", d.GetExecutionConfig().GetTaskQueue().GetName())
+	if p := placementOf(d.GetWorkflowExecutionInfo()); p.pinned {
+		desk += " for " + p.String()
+	}
+	return desk
+}
+
 // pollers are who asks a task queue for work. The server remembers a poll for five minutes.
 type pollers struct {
 	last   map[string]time.Time // the latest poll by version; "" of workers that are no build of a deployment
