@@ -3,7 +3,6 @@ package deploy
 import (
 	"fmt"
 
-	"github.com/holdfast-run/holdfast/activities"
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/worker"
 )
@@ -42,14 +41,24 @@ func (y yardstick) compare(m made, old found) Crossing {
 	if from, to := m.by.Policy, y.now.Policy.Short(); from != "" && from != to {
 		c.Drifts = append(c.Drifts, Drift{Kind: DriftPolicy, From: from, To: to, Then: FateMoves})
 	}
+	then := FateMoves
+	if m.home != "" && m.home != y.now.Build {
+		then = FateStays
+		c.spare(m.home)
+	}
 	if from := m.by.Build; from != "" && from != y.now.Build {
-		then := FateMoves
-		if m.home != "" && m.home != y.now.Build {
-			then = FateStays
-		}
 		c.Drifts = append(c.Drifts, Drift{Kind: DriftBuild, From: from, To: y.now.Build, Then: then})
 	}
 	return c
+}
+
+// spare makes notes of a run's errors: Temporal keeps it on another build, whose workers have a configuration of
+// their own, so that only their end would bring it here.
+func (c *Crossing) spare(home string) {
+	for _, t := range c.Errors {
+		c.note(t.Kind, t.What, fmt.Sprintf("Temporal keeps the run on build %s: leave its workers and their configuration until it has ended (holdfast deploy drain %s)", home, home))
+	}
+	c.Errors = nil
 }
 
 // taken looks at what makes every worker of this file refuse the run's work.
@@ -77,7 +86,7 @@ func (y yardstick) definition(c *Crossing, m made, a worker.InventoryAgent, old 
 	}
 	d := Drift{Kind: DriftDefinition, From: string(from), To: string(a.Digest), Then: fate(m, a.Upgrade)}
 	if old.def != nil {
-		d.Changes = activities.Changes(*old.def, a.Definition)
+		d.Changes = a.Changes(*old.def)
 	}
 	c.Drifts = append(c.Drifts, d)
 	switch {
