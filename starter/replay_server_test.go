@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"sync"
@@ -127,6 +128,9 @@ func TestRunsOfARealServerAreReplayed(t *testing.T) {
 	if got := f.run("", "replay", "--query", `HoldfastStatus="waiting"`, "--allow-empty"); got.code != ExitDone {
 		t.Errorf("nothing waits, allowed: %+v", got)
 	}
+	if got := f.run(f.shown("noted:turn-1"), "replay", "-"); got.code != ExitDone || !strings.Contains(got.out, "Turn: 1 history, 1 replay") {
+		t.Errorf("what temporal workflow show prints: %+v", got)
+	}
 	for _, query := range []string{`Colour = "red"`, `HoldfastStatus = `, `HoldfastStatus "waiting"`, `1 = 1) OR (1 = 1`} {
 		got := f.run("", "replay", "--query", query)
 		if got.code != ExitError || !strings.Contains(got.err, "error: query ") || !strings.Contains(got.err, `for example: --query 'HoldfastStatus="waiting"'`) {
@@ -140,6 +144,20 @@ func TestRunsOfARealServerAreReplayed(t *testing.T) {
 	if r, got = f.report("--query", `ExecutionStatus = "Terminated" OR ExecutionStatus = "Running"`); got.code != ExitDone || r.Total != 4 || !r.OK() {
 		t.Errorf("a terminated turn: %+v %+v", r, got)
 	}
+}
+
+// shown is what "temporal workflow show -o json" prints.
+func (f *field) shown(workflow string) string {
+	f.t.Helper()
+	temporal, err := devserver.Find(f.t.Context(), "")
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	b, err := exec.CommandContext(f.t.Context(), temporal, "workflow", "show", "--address", f.address, "-w", workflow, "-o", "json").Output()
+	if err != nil {
+		f.t.Fatal(err)
+	}
+	return string(b)
 }
 
 // What was too large for history is read from the workers' store, where there is one.

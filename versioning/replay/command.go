@@ -206,12 +206,21 @@ func indexed(fields map[string]*commonpb.Payload) string {
 	return string(b)
 }
 
+// said returns a failure's message, which a worker may have encoded with its payloads.
+func said(f *failurepb.Failure) string {
+	var encoded struct{ Message string }
+	if p := f.GetEncodedAttributes(); p != nil && json.Unmarshal(p.GetData(), &encoded) == nil {
+		return encoded.Message
+	}
+	return f.GetMessage()
+}
+
 // failure returns how a run failed as JSON, its payloads readable. Where it was thrown is no part of it.
 func failure(f *failurepb.Failure) string {
 	if f == nil {
 		return "null"
 	}
-	fields := map[string]any{"message": f.GetMessage()}
+	fields := map[string]any{"message": said(f)}
 	switch info := f.GetFailureInfo().(type) {
 	case *failurepb.Failure_ApplicationFailureInfo:
 		a := info.ApplicationFailureInfo

@@ -99,7 +99,7 @@ func buildAt(h *historypb.History, event int64) (build string) {
 		}
 		build = a.GetDeploymentVersion().GetBuildId()
 		if build == "" {
-			build = a.GetWorkerVersion().GetBuildId()
+			build = a.GetWorkerVersion().GetBuildId() //nolint:staticcheck // a worker without a deployment writes nothing else
 		}
 	}
 	return build

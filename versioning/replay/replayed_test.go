@@ -129,7 +129,7 @@ func oddHistory(signals int) *historypb.History {
 		}})
 		add(enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, &historypb.HistoryEvent{Attributes: &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
 			WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
-				ScheduledEventId: at + 1, StartedEventId: at + 2, WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "the-old-one"},
+				ScheduledEventId: at + 1, StartedEventId: at + 2, WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "the-old-one"}, //nolint:staticcheck // what a worker without a deployment writes
 			},
 		}})
 	}
@@ -230,6 +230,27 @@ func TestAHistoryWithPayloadsThatSayNothingIsNotCalledADifference(t *testing.T) 
 		}
 		if f := Explain(err); len(f) != 1 || f[0].Event != event || f[0].Advice == "" {
 			t.Errorf("explained as %+v", f)
+		}
+	}
+}
+
+// Workers may encode what failures say, so that servers do not see it.
+func TestAFailureWhoseMessageIsEncodedIsTheSame(t *testing.T) {
+	t.Parallel()
+	h := recording(t, "0.2.0/turn-failed-refusal")
+	last := h.GetEvents()[len(h.GetEvents())-1]
+	f := last.GetWorkflowExecutionFailedEventAttributes().GetFailure()
+	for _, c := range []struct {
+		said string
+		same bool
+	}{{f.GetMessage(), true}, {"something else", false}} {
+		payload, err := converter.GetDefaultDataConverter().ToPayload(map[string]string{"message": c.said, "stack_trace": ""})
+		if err != nil {
+			t.Fatal(err)
+		}
+		f.Message, f.EncodedAttributes = "Encoded failure", payload
+		if err := today.Replay(h); (err == nil) != c.same {
+			t.Errorf("%q: %v", c.said, err)
 		}
 	}
 }
