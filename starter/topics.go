@@ -49,7 +49,11 @@ prompt, tool schemas, tool version or policy. fork without a message prints its 
 runs, the "event" from which the run before is done again, the "signals" and whether it was "recovered".
 replay prints "ok", "types" ({type, runs, passed, failed, numbers}, where numbers counts by change number), "failures"
 ({source, workflow, run, type, number, build, findings}, a finding being {event, wanted, recorded, cause, advice}), "unread"
-({source, workflow, run, type, reason}), "notRun" and "total".`
+({source, workflow, run, type, reason}), "notRun" and "total".
+deploy check prints "ok", "build", "serial", "policy", "replay" (what replay prints), "compared", "problems" (why not all could be
+looked at), "errors" and "notes" ({kind, what, do, sessions, turns, first}, where first has a few workflow ids), "drift" ({kind,
+agent, from, to, changes, then, sessions, turns, first}, where then is takes, keeps, asks, ends, moves or stays), "runs", one
+for each that was compared, with its own drift, errors and notes, and "next".`
 
 // topics are pages of help that are no commands.
 func topics() []*cobra.Command {
