@@ -2,32 +2,14 @@ package starter
 
 import (
 	"context"
-	"strconv"
 	"strings"
 	"sync"
 
-	workflowpb "go.temporal.io/api/workflow/v1"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/store"
-	"github.com/holdfast-run/holdfast/versioning"
 )
-
-// changeOf reads the change number of a run from the search attribute that the SDK keeps, 0 if it has none.
-func (c *conn) changeOf(info *workflowpb.WorkflowExecutionInfo, workflowType string) int {
-	var ids []string
-	if (decoder{c.payloads}).payload(info.GetSearchAttributes().GetIndexedFields()["TemporalChangeVersion"], &ids) != nil {
-		return 0
-	}
-	for _, id := range ids {
-		if n, ok := strings.CutPrefix(id, versioning.ChangeID(workflowType)+"-"); ok {
-			number, _ := strconv.Atoi(n)
-			return number
-		}
-	}
-	return 0
-}
 
 // identify adds what only the records in the store say: the digests of the prompt and of the tool schemas, and the
 // policy that decided on the answer. A boundary between two prompts is seen only here.

@@ -38,6 +38,12 @@ func (a *App) printTurn(s *shownTurn) {
 	}
 	a.printIdentity(s)
 	a.field("closing record", string(s.Closing))
+	for _, ap := range s.Approvals {
+		if ap.Tool == agent.ToolUpgrade {
+			fmt.Fprintf(a.Out, "\n%s %s\n", a.paint(a.Out, bold, "another definition of the agent"), approval.Visible(ap.Args))
+			a.printApproval("  ", &ap)
+		}
+	}
 	for _, step := range s.Steps {
 		a.printStep(step)
 	}

@@ -72,7 +72,8 @@ func newStage(t *testing.T, server *devserver.Server, queue string) *stage {
 	}})
 	pay, err := tool.New(tool.Spec{Name: "pay", Class: agent.ClassOnce}, func(context.Context, tool.Call, struct {
 		Order string `json:"order"`
-	}) (string, error) {
+	},
+	) (string, error) {
 		return fmt.Sprintf("paid %d times", s.paid.Add(1)), nil
 	})
 	dir := t.TempDir()

@@ -18,7 +18,7 @@ func (s *story) task(build string) {
 	s.add(enumspb.EVENT_TYPE_WORKFLOW_TASK_COMPLETED, func(ev *historypb.HistoryEvent) {
 		ev.Attributes = &historypb.HistoryEvent_WorkflowTaskCompletedEventAttributes{
 			WorkflowTaskCompletedEventAttributes: &historypb.WorkflowTaskCompletedEventAttributes{
-				WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: build},
+				WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: build}, //nolint:staticcheck // of a worker in no deployment
 			},
 		}
 	})
@@ -65,8 +65,11 @@ func TestABoundaryStandsAtTheStepThatIsTheFirstBeyondIt(t *testing.T) {
 		t.Errorf("of no step: %s", cmp.Diff(want, turn.Boundary))
 	}
 	for i, want := range [][]boundary{nil, {
-		{What: ofCode, From: "v1", To: "v2"}, {What: ofBuild, From: "v1", To: "v2"}, {What: ofFingerprint, From: "f1", To: "f2"},
-		{What: ofTools, From: asDefined, To: "other"}, {What: ofPolicy, From: "p1", To: "p2"},
+		{What: ofCode, From: "v1", To: "v2"},
+		{What: ofBuild, From: "v1", To: "v2"},
+		{What: ofFingerprint, From: "f1", To: "f2"},
+		{What: ofTools, From: asDefined, To: "other"},
+		{What: ofPolicy, From: "p1", To: "p2"},
 	}, nil} {
 		if diff := cmp.Diff(want, turn.Steps[i].Boundary); diff != "" {
 			t.Errorf("step %d: %s", i+1, diff)
@@ -118,6 +121,7 @@ func TestAnOfferedUpgradeIsReadFromHistory(t *testing.T) {
 
 func TestTheCodesBuildIsTheDeploymentsWhereThereIsOne(t *testing.T) {
 	t.Parallel()
+	//nolint:staticcheck // of a worker in no deployment
 	a := &historypb.WorkflowTaskCompletedEventAttributes{WorkerVersion: &commonpb.WorkerVersionStamp{BuildId: "worker"}}
 	if got := codeOf(a); got != "worker" {
 		t.Errorf("%q", got)
