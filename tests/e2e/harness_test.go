@@ -87,6 +87,7 @@ type rig struct {
 	client client.Client
 	model  *modeltest.Server
 	pay    *payments.Service
+	payURL string
 	log    *lockedBuffer
 	points string // the failpoint log
 	prefix string // of session ids: all tests share one server
@@ -129,9 +130,8 @@ func newRig(t *testing.T, s setting) *rig {
 	}
 	t.Cleanup(r.client.Close)
 	r.model = modeltest.ForTest(t, s.model)
-	var payURL string
-	r.pay, payURL = serve(t, s.pay)
-	r.configure(s, payURL)
+	r.pay, r.payURL = serve(t, s.pay)
+	r.configure(s)
 	t.Cleanup(func() {
 		if t.Failed() {
 			t.Logf("workers said:\n%s", r.log.String())
@@ -157,7 +157,7 @@ func serve(t *testing.T, c payments.Config) (pay *payments.Service, url string) 
 	return pay, web.URL
 }
 
-func (r *rig) configure(s setting, payURL string) {
+func (r *rig) configure(s setting) {
 	r.t.Helper()
 	or := func(v, d string) string {
 		if v == "" {
@@ -199,8 +199,8 @@ agents:
     tools: %s
 %s
 policy: %s
-`, r.dir, r.queue, or(s.heart, "2s"), r.model.URL(), or(s.heart, "2s"), payURL,
-		or(s.refund, "idempotent"), or(s.timeout, "5s"), payURL, s.http, s.harm, s.toolsYML,
+`, r.dir, r.queue, or(s.heart, "2s"), r.model.URL(), or(s.heart, "2s"), r.payURL,
+		or(s.refund, "idempotent"), or(s.timeout, "5s"), r.payURL, s.http, s.harm, s.toolsYML,
 		or(s.tools, "[lookup_order, refund]"), s.agent,
 		or(s.policy, "{rules: [{name: everything, then: allow}], duplicates: allow, uncertain: tell}"))
 	if err := os.WriteFile(filepath.Join(r.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
@@ -217,10 +217,15 @@ type process struct {
 // worker starts a worker with failpoints such as "tool.after_commit=kill", or none.
 func (r *rig) worker(failpoints string) *process {
 	r.t.Helper()
-	cmd := exec.Command(parts.binary, "worker", "--config", filepath.Join(r.dir, "holdfast.yaml"))
-	cmd.Dir = r.dir
-	cmd.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+r.addr, "TEMPORAL_NAMESPACE=default",
+	return r.process(exec.Command(parts.binary, "worker", "--config", filepath.Join(r.dir, "holdfast.yaml")),
 		"HOLDFAST_FAILPOINT="+failpoints, "HOLDFAST_FAILPOINT_LOG="+r.points)
+}
+
+// process starts a worker's command.
+func (r *rig) process(cmd *exec.Cmd, env ...string) *process {
+	r.t.Helper()
+	cmd.Dir = r.dir
+	cmd.Env = append(append(os.Environ(), "TEMPORAL_ADDRESS="+r.addr, "TEMPORAL_NAMESPACE=default"), env...)
 	cmd.Stdout, cmd.Stderr = r.log, r.log
 	if err := cmd.Start(); err != nil {
 		r.t.Fatal(err)
