@@ -76,6 +76,11 @@ func hostile(t testing.TB) *story {
 	evil := ask("\x1b[2J\u202e")
 	evil.Args, evil.Terms = strings.Repeat("\u200b", 3000), &agent.Terms{Expires: -1, EscalateAfter: 1, Quorum: -5, First: "\x00"}
 	s, keys := beginning(t, evil, ask("b"))
+	s.task("\x1b[31m")
+	s.task("\u202e")
+	s.local(agent.ActivityOpen, agent.OpenResult{Definition: "\x1b", Model: "m", Build: "\n", Offer: &agent.Offer{Call: evil}})
+	s.activity(agent.ActivityModel, agent.ModelInput{}, agent.ModelResult{Calls: policies(999)})
+	s.activity(agent.ActivityFork, agent.ForkInput{}, agent.ForkResult{Origin: agent.Origin{By: strings.Repeat("\x1b", 9999)}})
 	s.signal(agent.SignalApproval, []int{1})
 	s.signal(agent.SignalSettle, agent.Settlement{Key: "\n", Outcome: "\x1b", Approver: strings.Repeat("a", 9999)})
 	s.signal(agent.SignalCompensate, "no")
@@ -91,6 +96,15 @@ func hostile(t testing.TB) *story {
 	s.activity(agent.ActivityReconcile, agent.ReconcileInput{Effects: []agent.Effect{{Key: keys[0]}}}, agent.ReconcileResult{Results: make([]agent.ToolResult, 3)})
 	s.activity(agent.ActivitySettle, agent.SettleInput{}, agent.SettleResult{Why: "\x1b"})
 	return s
+}
+
+// policies are calls of which each was decided on by another policy.
+func policies(n int) []agent.Call {
+	out := make([]agent.Call, n)
+	for i := range out {
+		out[i].Verdict.Policy = strings.Repeat("\x1b", i)
+	}
+	return out
 }
 
 func checkText(t testing.TB, s string) {

@@ -42,10 +42,16 @@ func (b boundary) String() string {
 	return fmt.Sprintf("%s %s -> %s", what, line(b.From, 80), line(b.To, 80))
 }
 
+// boundariesNamed is how many boundaries a line names one by one.
+const boundariesNamed = 10
+
 func crossed(bs []boundary) string {
-	out := make([]string, 0, len(bs))
-	for _, b := range bs {
+	var out []string
+	for _, b := range bs[:min(len(bs), boundariesNamed)] {
 		out = append(out, b.String())
+	}
+	if n := len(bs) - boundariesNamed; n > 0 {
+		out = append(out, fmt.Sprintf("and %d more", n))
 	}
 	return strings.Join(out, "; ")
 }
