@@ -133,7 +133,7 @@ func (w *drain) stays(ctx context.Context, info *workflowpb.WorkflowExecutionInf
 
 // works returns the type of an activity of the run of which an attempt has been started and not ended.
 func (f Fleet) works(ctx context.Context, x *commonpb.WorkflowExecution) (string, error) {
-	r, err := f.Client.DescribeWorkflow(ctx, x.GetWorkflowId(), x.GetRunId())
+	r, err := f.look(ctx, x)
 	if err != nil {
 		return "", err
 	}

@@ -190,15 +190,16 @@ func (f Fleet) lookAtBuilds(ctx context.Context, builds []Build, wanted func(Bui
 	return nil
 }
 
+// lookAtBuild asks for one build's own description. The server says now and then of one that has just come that it is not
+// there, although the deployment lists it and it was there before (seen on 1.29.1); later, that it was deleted.
 func (f Fleet) lookAtBuild(ctx context.Context, b *Build) error {
-	r, err := ask(ctx, 0, func(ctx context.Context) (*workflowservice.DescribeWorkerDeploymentVersionResponse, error) {
-		return f.Client.WorkflowService().DescribeWorkerDeploymentVersion(ctx, &workflowservice.DescribeWorkerDeploymentVersionRequest{
-			Namespace:         f.Namespace,
-			DeploymentVersion: &deploymentpb.WorkerDeploymentVersion{DeploymentName: f.Deployment, BuildId: b.ID},
-		})
-	})
+	r, err := f.version(ctx, b.ID)
+	for begun := time.Now(); isNotFound(err) && ctx.Err() == nil && time.Since(begun) < secondLook; {
+		time.Sleep(secondLook / 30)
+		r, err = f.version(ctx, b.ID)
+	}
 	if isNotFound(err) {
-		return nil // deleted meanwhile
+		return nil
 	}
 	if err != nil {
 		return err
@@ -211,6 +212,15 @@ func (f Fleet) lookAtBuild(ctx context.Context, b *Build) error {
 		}
 	}
 	return nil
+}
+
+func (f Fleet) version(ctx context.Context, build string) (*workflowservice.DescribeWorkerDeploymentVersionResponse, error) {
+	return ask(ctx, 0, func(ctx context.Context) (*workflowservice.DescribeWorkerDeploymentVersionResponse, error) {
+		return f.Client.WorkflowService().DescribeWorkerDeploymentVersion(ctx, &workflowservice.DescribeWorkerDeploymentVersionRequest{
+			Namespace:         f.Namespace,
+			DeploymentVersion: &deploymentpb.WorkerDeploymentVersion{DeploymentName: f.Deployment, BuildId: build},
+		})
+	})
 }
 
 // lookAtPollers counts the workers that poll a task queue, by the build that they are.
@@ -239,8 +249,8 @@ func (f Fleet) lookAtPollers(ctx context.Context, queue string, builds []Build) 
 	return nil
 }
 
-// secondLook is for how long a build that seems to be silent is looked at again: where a task queue has just moved inside
-// the server, nobody is known to poll it until the workers have asked anew (seen on 1.29.1).
+// secondLook is for how long a build that seems to be silent, or gone, is looked at again. Where a task queue has just
+// moved inside the server, nobody is known to poll it until the workers have asked anew.
 const secondLook = 3 * time.Second
 
 // await returns the build as it is when a worker of it polls, or as it is after a while.

@@ -41,14 +41,14 @@ func literal(s string) string {
 }
 
 // on finds the runs that are on a build.
-func (f Fleet) on(build string) string { return attributeVersion + " = " + f.version(build) }
+func (f Fleet) on(build string) string { return attributeVersion + " = " + f.versionText(build) }
 
 // notOn finds those of the deployment that are on another build.
 func (f Fleet) notOn(build string) string {
-	return and(f.within(), attributeVersion+" != "+f.version(build))
+	return and(f.within(), attributeVersion+" != "+f.versionText(build))
 }
 
-func (f Fleet) version(build string) string { return literal(f.Deployment + ":" + build) }
+func (f Fleet) versionText(build string) string { return literal(f.Deployment + ":" + build) }
 
 // within finds the runs that are on any build of the deployment.
 func (f Fleet) within() string { return attributeDeployment + " = " + literal(f.Deployment) }

@@ -66,7 +66,7 @@ func Publish(ctx context.Context, c client.Client, deployment, build string) err
 		if err == nil {
 			return nil
 		}
-		if !isNotFound(err) {
+		if !isNotFound(err) && !isOutage(err) {
 			return fmt.Errorf("build %q of deployment %q cannot say which change numbers it understands: %w", build, deployment, err)
 		}
 		select {

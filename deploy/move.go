@@ -72,11 +72,13 @@ func (f Fleet) release(ctx context.Context, x *commonpb.WorkflowExecution) error
 
 // override changes the run itself and not one that has continued it: another history was looked at.
 func (f Fleet) override(ctx context.Context, x *commonpb.WorkflowExecution, to client.VersioningOverride) error {
-	_, err := f.Client.UpdateWorkflowExecutionOptions(ctx, client.UpdateWorkflowExecutionOptionsRequest{
-		WorkflowId: x.GetWorkflowId(), RunId: x.GetRunId(),
-		WorkflowExecutionOptionsChanges: client.WorkflowExecutionOptionsChanges{
-			VersioningOverride: &client.VersioningOverrideChange{Value: to},
-		},
+	_, err := ask(ctx, 0, func(ctx context.Context) (client.WorkflowExecutionOptions, error) {
+		return f.Client.UpdateWorkflowExecutionOptions(ctx, client.UpdateWorkflowExecutionOptionsRequest{
+			WorkflowId: x.GetWorkflowId(), RunId: x.GetRunId(),
+			WorkflowExecutionOptionsChanges: client.WorkflowExecutionOptionsChanges{
+				VersioningOverride: &client.VersioningOverrideChange{Value: to},
+			},
+		})
 	})
 	if err != nil {
 		return fmt.Errorf("versioning override of %q: %w", x.GetWorkflowId(), err)

@@ -85,11 +85,14 @@ func (f Fleet) Promote(ctx context.Context, build string, force bool) (*Promotio
 		if err := f.mayPromote(ctx, d, b, force); err != nil {
 			return nil, err
 		}
-		_, err = f.Client.WorkerDeploymentClient().GetHandle(f.Deployment).SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{
-			BuildID: build, ConflictToken: d.token, IgnoreMissingTaskQueues: force, AllowNoPollers: force,
-		})
+		err := f.change(ctx, d.token, func(token []byte) error {
+			_, err := f.Client.WorkerDeploymentClient().GetHandle(f.Deployment).SetCurrentVersion(ctx, client.WorkerDeploymentSetCurrentVersionOptions{
+				BuildID: build, ConflictToken: token, IgnoreMissingTaskQueues: force, AllowNoPollers: force,
+			})
+			return err
+		}, func(d *Deployment) bool { return d.Current == build })
 		if err != nil {
-			return nil, f.explainChange(ctx, err)
+			return nil, err
 		}
 	}
 	p.RampEnded = d.Ramping == build // the server ends it by itself

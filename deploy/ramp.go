@@ -45,14 +45,36 @@ func (f Fleet) Ramp(ctx context.Context, build string, percent float32, force bo
 		return r, err
 	}
 	o := client.WorkerDeploymentSetRampingVersionOptions{
-		BuildID: build, Percentage: percent, ConflictToken: d.token, IgnoreMissingTaskQueues: force, AllowNoPollers: force,
+		BuildID: build, Percentage: percent, IgnoreMissingTaskQueues: force, AllowNoPollers: force,
 	}
 	if percent == 0 {
 		o.BuildID = ""
 	}
-	_, err = f.Client.WorkerDeploymentClient().GetHandle(f.Deployment).SetRampingVersion(ctx, o)
-	return r, f.explainChange(ctx, err)
+	return r, f.change(ctx, d.token, func(token []byte) error {
+		o.ConflictToken = token
+		_, err := f.Client.WorkerDeploymentClient().GetHandle(f.Deployment).SetRampingVersion(ctx, o)
+		return err
+	}, func(d *Deployment) bool { return d.Ramping == o.BuildID && d.Percent == percent })
 }
+
+// change changes what a deployment does. A server that was slow may have done it although it did not say so in time: then
+// it is looked at, and tried again if it was not done.
+func (f Fleet) change(ctx context.Context, token []byte, do func(token []byte) error, done func(*Deployment) bool) error {
+	for attempt := 1; ; attempt++ {
+		err := do(token)
+		if !isOutage(err) || ctx.Err() != nil || attempt == changeAttempts {
+			return f.explainChange(ctx, err)
+		}
+		d, err := f.describe(ctx, func(Build) bool { return false })
+		if err != nil || done(d) {
+			return err
+		}
+		token = d.token
+	}
+}
+
+// changeAttempts is how often a change is asked for; the SDK gives each up to 10 seconds.
+const changeAttempts = 3
 
 // mayRamp says whether there is nothing to do, or why it cannot be done.
 func (d *Deployment) mayRamp(b Build, percent float32, force bool) (done bool, err error) {

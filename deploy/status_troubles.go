@@ -11,6 +11,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -112,7 +113,7 @@ func (t *troubleLog) add(build, failing string, uncertain int64, stuck *Stuck) {
 
 // stuck says whether a run's next task fails again and again, nil if not, and the build that it goes to.
 func (f Fleet) stuck(ctx context.Context, x *commonpb.WorkflowExecution) (*Stuck, string, error) {
-	r, err := f.Client.DescribeWorkflow(ctx, x.GetWorkflowId(), x.GetRunId())
+	r, err := f.look(ctx, x)
 	if err != nil {
 		return nil, "", err
 	}
@@ -126,6 +127,12 @@ func (f Fleet) stuck(ctx context.Context, x *commonpb.WorkflowExecution) (*Stuck
 	}
 	s.Why, s.Replay = f.lastFailure(ctx, x)
 	return s, f.destination(r.RawResponse.GetWorkflowExecutionInfo().GetVersioningInfo()), nil
+}
+
+func (f Fleet) look(ctx context.Context, x *commonpb.WorkflowExecution) (*client.WorkflowExecutionDescription, error) {
+	return ask(ctx, 0, func(ctx context.Context) (*client.WorkflowExecutionDescription, error) {
+		return f.Client.DescribeWorkflow(ctx, x.GetWorkflowId(), x.GetRunId())
+	})
 }
 
 // destination returns the build to which the next task of a run goes, "" if it is none of this deployment.

@@ -109,49 +109,60 @@ func (o *deployStatusOptions) compare(s *deploy.Status) error {
 		return nil
 	}
 	w := tabwriter.NewWriter(o.app.Out, 0, 8, 2, ' ', 0)
-	put := func(name string, cell func(deploy.BuildStatus) string) {
-		cells := []string{name}
+	fmt.Fprintln(w)
+	for _, l := range o.lines() {
+		cells := []string{l.name}
 		for _, r := range rows {
-			cells = append(cells, cell(r))
+			cells = append(cells, l.cell(r))
 		}
 		fmt.Fprintln(w, strings.Join(cells, "\t"))
 	}
-	fmt.Fprintln(w)
-	put("IN THE LAST "+brisk(o.since), func(r deploy.BuildStatus) string { return line(r.Build, 64) })
-	put("turns ended", func(r deploy.BuildStatus) string {
-		return ended(r, func(e *deploy.Ended) string { return fmt.Sprint(e.Turns) })
-	})
-	for _, status := range []agent.Status{agent.StatusDone, agent.StatusFailed, agent.StatusCancelled, agent.StatusBudget} {
-		put("  "+string(status), func(r deploy.BuildStatus) string {
-			return ended(r, func(e *deploy.Ended) string { return share(e.Statuses[status], e.Turns) })
-		})
-	}
-	put("  lost", func(r deploy.BuildStatus) string {
-		return ended(r, func(e *deploy.Ended) string { return share(e.Lost, e.Turns) })
-	})
-	put("cost per turn", func(r deploy.BuildStatus) string {
-		if micros, ok := r.Ended.Cost(); ok {
-			return money(micros)
-		}
-		return "-"
-	})
-	put("steps per turn", func(r deploy.BuildStatus) string {
-		if steps, ok := r.Ended.MeanSteps(); ok {
-			return fmt.Sprintf("%.1f", steps)
-		}
-		return "-"
-	})
-	put("uncertain effects", uncertainText)
-	put("  in turns read", func(r deploy.BuildStatus) string {
-		return ended(r, func(e *deploy.Ended) string { return fmt.Sprintf("%d of %d", e.Read, e.Turns) })
-	})
-	put("replay failures", func(r deploy.BuildStatus) string {
-		return troubles(r, func(t *deploy.Troubles) string { return fmt.Sprint(t.Replays()) })
-	})
-	put("  in open runs", func(r deploy.BuildStatus) string {
-		return troubles(r, func(t *deploy.Troubles) string { return fmt.Sprintf("%d of %d", t.Looked, r.Open.Runs()) })
-	})
 	return w.Flush()
+}
+
+// A statusLine is one thing in which builds are compared.
+type statusLine struct {
+	name string
+	cell func(deploy.BuildStatus) string
+}
+
+func (o *deployStatusOptions) lines() []statusLine {
+	out := []statusLine{
+		{"IN THE LAST " + brisk(o.since), func(r deploy.BuildStatus) string { return line(r.Build, 64) }},
+		{"turns ended", ended(func(e *deploy.Ended) string { return fmt.Sprint(e.Turns) })},
+	}
+	for _, status := range []agent.Status{agent.StatusDone, agent.StatusFailed, agent.StatusCancelled, agent.StatusBudget} {
+		out = append(out, statusLine{"  " + string(status), ended(func(e *deploy.Ended) string { return part(e.Statuses[status], e.Turns) })})
+	}
+	return append(out,
+		statusLine{"  lost", ended(func(e *deploy.Ended) string { return part(e.Lost, e.Turns) })},
+		statusLine{"cost per turn", ended(func(e *deploy.Ended) string {
+			if micros, ok := e.Cost(); ok {
+				return money(micros)
+			}
+			return "-"
+		})},
+		statusLine{"steps per turn", ended(func(e *deploy.Ended) string {
+			if steps, ok := e.MeanSteps(); ok {
+				return fmt.Sprintf("%.1f", steps)
+			}
+			return "-"
+		})},
+		statusLine{"uncertain effects", uncertainText},
+		statusLine{"  in turns read", ended(func(e *deploy.Ended) string { return fmt.Sprintf("%d of %d", e.Read, e.Turns) })},
+		statusLine{"replay failures", func(r deploy.BuildStatus) string {
+			if r.Troubles == nil {
+				return "-"
+			}
+			return fmt.Sprint(r.Troubles.Replays())
+		}},
+		statusLine{"  in open runs", func(r deploy.BuildStatus) string {
+			if r.Troubles == nil {
+				return "-"
+			}
+			return fmt.Sprintf("%d of %d", r.Troubles.Looked, r.Open.Runs())
+		}},
+	)
 }
 
 // brisk is a time as a person would have typed it: "24h" and not "24h0m0s".
@@ -165,21 +176,18 @@ func brisk(d time.Duration) string {
 	return s
 }
 
-func ended(r deploy.BuildStatus, text func(*deploy.Ended) string) string {
-	if r.Ended == nil {
-		return "-"
+// ended is a cell about ended turns.
+func ended(text func(*deploy.Ended) string) func(deploy.BuildStatus) string {
+	return func(r deploy.BuildStatus) string {
+		if r.Ended == nil {
+			return "-"
+		}
+		return text(r.Ended)
 	}
-	return text(r.Ended)
 }
 
-func troubles(r deploy.BuildStatus, text func(*deploy.Troubles) string) string {
-	if r.Troubles == nil {
-		return "-"
-	}
-	return text(r.Troubles)
-}
-
-func share(n, of int64) string {
+// part is a number with what it is of another, in percent.
+func part(n, of int64) string {
 	if n == 0 || of == 0 {
 		return fmt.Sprint(n)
 	}
