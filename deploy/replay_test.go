@@ -384,18 +384,15 @@ func TestAServerThatIsBusyIsAskedAgain(t *testing.T) {
 
 func TestAServerThatIsGoneEndsAll(t *testing.T) {
 	t.Parallel()
-	f := &fakeServer{}
-	for range 9 {
-		f.add(t, "turn-done", statusRunning)
-	}
 	lost := serviceerror.NewUnavailable("connection refused")
-	f.before = func(context.Context, string, int) error { return lost }
-	if _, err := f.gate().Runs(context.Background(), "", nil); !errors.Is(err, lost) {
-		t.Errorf("while histories were read: %v", err)
+	reading := &fakeServer{before: func(context.Context, string, int) error { return lost }}
+	for range 9 {
+		reading.add(t, "turn-done", statusRunning)
 	}
-	f.before, f.listing = nil, func() error { return lost }
-	if _, err := f.gate().Runs(context.Background(), "", nil); !errors.Is(err, lost) {
-		t.Errorf("while runs were listed: %v", err)
+	for what, f := range map[string]*fakeServer{"reads histories": reading, "lists runs": {listing: func() error { return lost }}} {
+		if _, err := f.gate().Runs(context.Background(), "", nil); !errors.Is(err, lost) {
+			t.Errorf("while it %s: %v", what, err)
+		}
 	}
 }
 
