@@ -45,7 +45,7 @@ func (c *conn) whyStuck(ctx context.Context, d *workflowservice.DescribeWorkflow
 }
 
 // taskEvents is how many of a run's latest events are looked through for why its task fails.
-const taskEvents = 20
+const taskEvents = 50
 
 // failing reads why the latest workflow task failed, as far as the history says: only the first attempt's failure is
 // written down. Who was the last to complete one says which build can go on.
@@ -58,7 +58,7 @@ func (c *conn) failing(ctx context.Context, info *workflowpb.WorkflowExecutionIn
 	if err != nil {
 		return failing{}
 	}
-	text, build := "", ""
+	text, build, first := "", "", false
 	for _, ev := range h.GetHistory().GetEvents() {
 		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil && text == "" {
 			text = cmp.Or(strings.TrimSpace(a.GetFailure().GetMessage()), a.GetCause().String())
@@ -67,15 +67,19 @@ func (c *conn) failing(ctx context.Context, info *workflowpb.WorkflowExecutionIn
 			build = codeOf(a)
 			break
 		}
+		if a := ev.GetWorkflowExecutionStartedEventAttributes(); a != nil {
+			first = a.GetContinuedExecutionRunId() == ""
+		}
 	}
 	if text == "" {
 		return failing{}
 	}
-	return explained(info.GetExecution(), text, build)
+	return explained(info.GetExecution(), text, build, first)
 }
 
-// explained says in words why a task failed and what to do about it.
-func explained(run *commonpb.WorkflowExecution, text, build string) failing {
+// explained says in words why a task failed and what to do about it. The build went on with the run last; first says that
+// no run came before it.
+func explained(run *commonpb.WorkflowExecution, text, build string, first bool) failing {
 	id := run.GetWorkflowId()
 	x := failing{why: text, command: "temporal workflow show -w " + quoted(id)}
 	if at, err := parseAddress(id); err == nil && at.undo == 0 && at.turn != 0 {
@@ -83,10 +87,12 @@ func explained(run *commonpb.WorkflowExecution, text, build string) failing {
 	}
 	f, ok := replay.ExplainText(text)
 	switch {
-	case ok && deploy.RefusesCheckpoint(text):
+	case ok && deploy.RefusesCheckpoint(text) && !first:
 		at, _ := parseAddress(id)
 		x.why, x.command = f.Cause, "holdfast recover "+at.String()
 		x.advice = "a worker that can take it goes on by itself; or start again from the state of the run before: " + x.command
+	case ok && deploy.RefusesCheckpoint(text):
+		x.why, x.advice = f.Cause, "a worker of a build that can take it goes on by itself"
 	case ok:
 		x.why, x.command = f.Cause, fmt.Sprintf(`holdfast replay --query 'WorkflowId="%s"'`, line(id, 120))
 		x.advice = f.Advice
