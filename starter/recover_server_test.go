@@ -53,6 +53,15 @@ func TestRecover(t *testing.T) {
 		s.matter(matterStuck, s.queue)
 		s.fails(ExitError, "would never hand session", "recover", s.queue, "--yes")
 	})
+	t.Run("a run whose previous one this build cannot replay is not started again", func(t *testing.T) {
+		t.Parallel()
+		s := newStage(t, server, "unlike")
+		s.worker(worker.Options{}, &spoiler{checkpoint: altered, timer: true})
+		s.ok("start", "helper", "pay", "--session", "unlike")
+		s.matter(matterStuck, "unlike/turn-1")
+		s.fails(ExitError, "this build could not go on with the run before it", "recover", "unlike/turn-1", "--yes")
+		s.fails(ExitError, "unlike/turn-1 is stuck: holdfast recover unlike/turn-1", "recover", "unlike", "--yes")
+	})
 	t.Run("a run that has begun is not started again", func(t *testing.T) {
 		t.Parallel()
 		refusesBegun(t, newStage(t, server, "begun"))
