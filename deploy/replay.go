@@ -72,8 +72,8 @@ type stopError struct{ err error }
 func (e *stopError) Error() string { return e.err.Error() }
 func (e *stopError) Unwrap() error { return e.err }
 
-// run replays what list lists and hands each Item over. It returns as soon as ctx is done: a replay that goes on at
-// that moment comes to its end by itself, and nobody hears of it.
+// run replays what list lists and hands each Item over. It returns as soon as ctx is done or the server is lost: what
+// goes on at that moment comes to its end by itself, and nobody hears of it.
 func (g Gate) run(ctx context.Context, list func(context.Context, *queue) error, each func(Item)) (Report, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	defer cancel(nil)

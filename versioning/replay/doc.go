@@ -8,6 +8,9 @@
 // its type is held; options such as time-outs and summaries may change freely. The history of a run that was reset
 // begins with what another run asked for: there, that the run was reset is no difference.
 //
+// A replayed run answers queries, as its code does in the state in which history leaves it, and what differs is
+// explained to whoever has to decide: see [Replayed.Query] and [Explain].
+//
 // It reads bytes and calls workflow code; it does no I/O. Histories are foreign: what cannot be one is refused
 // with the reason.
 package replay
