@@ -14,6 +14,8 @@ import (
 	"go.temporal.io/sdk/converter"
 	"golang.org/x/sync/errgroup"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 // A Fleet is one worker deployment of a namespace: its builds, and the runs that are on them. It is safe for
@@ -69,7 +71,7 @@ type Build struct {
 	Workers int       `json:"workers"`
 	Polled  time.Time `json:"polled,omitzero"` // last, zero if the server remembers no poll
 	// Changes is what the build says of itself: see [Publish]. Nil when it says nothing.
-	Changes *Table `json:"changes,omitempty"`
+	Changes *worker.Table `json:"changes,omitempty"`
 
 	queues []string
 }
@@ -205,7 +207,7 @@ func (f Fleet) lookAtBuild(ctx context.Context, b *Build) error {
 		return err
 	}
 	info := r.GetWorkerDeploymentVersionInfo()
-	b.Changes = readTable(f.payloads(), info.GetMetadata().GetEntries()[tableEntry])
+	b.Changes = worker.ReadTable(f.payloads(), info.GetMetadata().GetEntries()[worker.TableEntry])
 	for _, q := range info.GetTaskQueueInfos() {
 		if q.GetType() == enumspb.TASK_QUEUE_TYPE_WORKFLOW {
 			b.queues = append(b.queues, q.GetName())

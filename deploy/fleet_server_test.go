@@ -341,16 +341,16 @@ func (p *port) try() Trial {
 
 // canary moves sessions that replay here. The build has to be published as this program.
 func (p *port) canary(build string, percent float64) CanaryOptions {
-	return CanaryOptions{Build: build, Percent: percent, Upgrade: p.upgrades(), Try: p.try(), Binary: Own().Binary}
+	return CanaryOptions{Build: build, Percent: percent, Upgrade: p.upgrades(), Try: p.try(), Binary: worker.OwnTable().Binary}
 }
 
 func (p *port) mover() *Mover {
-	return &Mover{Binary: Own().Binary, Upgrade: p.upgrades(), Try: p.try()}
+	return &Mover{Binary: worker.OwnTable().Binary, Upgrade: p.upgrades(), Try: p.try()}
 }
 
 func (p *port) publish(build string) {
 	p.Helper()
-	if err := Publish(p.Context(), p.Client, p.Deployment, build); err != nil {
+	if err := worker.Publish(p.Context(), p.Client, p.Deployment, build); err != nil {
 		p.Fatal(err)
 	}
 }

@@ -17,7 +17,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
-	"github.com/holdfast-run/holdfast/versioning"
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 func TestALiteralEndsWhereItShould(t *testing.T) {
@@ -112,60 +112,15 @@ func TestWhichErrorsEndAWait(t *testing.T) {
 	}
 }
 
-func TestABuildSaysWhatItUnderstands(t *testing.T) {
-	t.Parallel()
-	c := converter.GetDefaultDataConverter()
-	own := Own()
-	for _, kind := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
-		if r := versioning.Bounds(kind); own.Numbers[kind] != (Numbers{r.Oldest, r.Newest, r.Preferred}) {
-			t.Errorf("%s: %+v, want %+v", kind, own.Numbers[kind], r)
-		}
-	}
-	p, err := c.ToPayload(own)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if got := readTable(c, p); got == nil || !got.equal(own) {
-		t.Errorf("read back as %+v", got)
-	}
-	for name, data := range map[string]string{
-		"nothing":   ``,
-		"no JSON":   `{`,
-		"a text":    `"x"`,
-		"no types":  `{"binary":"x"}`,
-		"no order":  `{"numbers":{"Turn":{"oldest":3,"newest":1,"preferred":2}}}`,
-		"nought":    `{"numbers":{"Turn":{"oldest":0,"newest":1,"preferred":1}}}`,
-		"too large": `{"binary":"` + strings.Repeat("x", maxTable) + `","numbers":{"Turn":{"oldest":1,"newest":1,"preferred":1}}}`,
-	} {
-		if got := readTable(c, &commonpb.Payload{Metadata: p.GetMetadata(), Data: []byte(data)}); got != nil {
-			t.Errorf("%s: %+v", name, got)
-		}
-	}
-	if readTable(c, nil) != nil || readTable(c, &commonpb.Payload{Data: p.GetData()}) != nil {
-		t.Error("a table out of nothing")
-	}
-}
-
-func FuzzTable(f *testing.F) {
-	f.Add([]byte("json/plain"), []byte(`{"binary":"b","numbers":{"Turn":{"oldest":1,"newest":3,"preferred":2}}}`))
-	f.Add([]byte("binary/null"), []byte(nil))
-	f.Fuzz(func(t *testing.T, encoding, data []byte) {
-		table := readTable(converter.GetDefaultDataConverter(), &commonpb.Payload{Metadata: map[string][]byte{"encoding": encoding}, Data: data})
-		if table != nil && !table.valid() {
-			t.Errorf("%+v", table)
-		}
-	})
-}
-
-func numbers(oldest, newest, preferred int) *Table {
-	n := Numbers{oldest, newest, preferred}
-	return &Table{Numbers: map[string]Numbers{agent.WorkflowSession: n, agent.WorkflowTurn: {1, 1, 1}}}
+func numbers(oldest, newest, preferred int) *worker.Table {
+	n := worker.Numbers{Oldest: oldest, Newest: newest, Preferred: preferred}
+	return &worker.Table{Numbers: map[string]worker.Numbers{agent.WorkflowSession: n, agent.WorkflowTurn: {Oldest: 1, Newest: 1, Preferred: 1}}}
 }
 
 func TestGapsBetweenBuilds(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		of, other *Table
+		of, other *worker.Table
 		want      []Gap
 	}{
 		"understands":         {numbers(1, 3, 2), numbers(1, 2, 2), nil},
@@ -174,7 +129,7 @@ func TestGapsBetweenBuilds(t *testing.T) {
 		"the same":            {numbers(1, 3, 3), numbers(1, 3, 3), nil},
 		"one says nothing":    {numbers(1, 3, 3), nil, nil},
 		"the other neither":   {nil, numbers(1, 2, 2), nil},
-		"a type is not there": {numbers(1, 3, 3), &Table{Numbers: map[string]Numbers{agent.WorkflowTurn: {1, 1, 1}}}, nil},
+		"a type is not there": {numbers(1, 3, 3), &worker.Table{Numbers: map[string]worker.Numbers{agent.WorkflowTurn: {Oldest: 1, Newest: 1, Preferred: 1}}}, nil},
 	} {
 		if diff := cmp.Diff(test.want, gaps(test.of, test.other)); diff != "" {
 			t.Errorf("%s: %s", name, diff)
@@ -184,7 +139,7 @@ func TestGapsBetweenBuilds(t *testing.T) {
 
 func TestNumbersThatABuildDoesNotKnow(t *testing.T) {
 	t.Parallel()
-	own := Own().Numbers[agent.WorkflowSession].Newest
+	own := worker.OwnTable().Numbers[agent.WorkflowSession].Newest
 	d := &Deployment{Builds: []Build{{ID: "v2", Changes: numbers(2, own+2, own)}}}
 	var want []int
 	for n := own; n <= own+2; n++ {

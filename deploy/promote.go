@@ -10,6 +10,7 @@ import (
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/versioning"
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 // A Promotion is what [Fleet.Promote] did, and what it means.
@@ -137,7 +138,7 @@ func (d *Deployment) foreign(b Build, kind string) []int {
 	if b.Changes == nil || b.Changes.Numbers[kind].Newest == 0 {
 		return nil
 	}
-	own := Own()
+	own := worker.OwnTable()
 	most := own.Numbers[kind].Newest
 	for _, other := range d.Builds {
 		if other.Changes != nil {

@@ -8,6 +8,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 func aPromotionTakesOver(p *port) {
@@ -74,13 +75,13 @@ func aPromotionOfWhatCannotGoOn(p *port) {
 // say publishes for a build that it understands numbers up to newest.
 func (p *port) say(build string, newest int) {
 	p.Helper()
-	t := Table{Binary: "other", Numbers: map[string]Numbers{}}
+	t := worker.Table{Binary: "other", Numbers: map[string]worker.Numbers{}}
 	for _, kind := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
-		t.Numbers[kind] = Numbers{Oldest: 1, Newest: newest, Preferred: newest}
+		t.Numbers[kind] = worker.Numbers{Oldest: 1, Newest: newest, Preferred: newest}
 	}
 	_, err := p.Client.WorkerDeploymentClient().GetHandle(p.Deployment).UpdateVersionMetadata(p.Context(), client.WorkerDeploymentUpdateVersionMetadataOptions{
 		Version:        sdkworker.WorkerDeploymentVersion{DeploymentName: p.Deployment, BuildID: build},
-		MetadataUpdate: client.WorkerDeploymentMetadataUpdate{UpsertEntries: map[string]any{tableEntry: t}},
+		MetadataUpdate: client.WorkerDeploymentMetadataUpdate{UpsertEntries: map[string]any{worker.TableEntry: t}},
 	})
 	if err != nil {
 		p.Fatal(err)

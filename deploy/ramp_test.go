@@ -7,6 +7,7 @@ import (
 	"testing"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 func TestAShareIsStableAndAHigherOneIncludesALower(t *testing.T) {
@@ -98,14 +99,14 @@ func TestWhoMayCross(t *testing.T) {
 func TestWhoMayMoveRuns(t *testing.T) {
 	t.Parallel()
 	m := &Mover{Binary: "dev-1"}
-	named := &Table{Binary: "dev-1"}
+	named := &worker.Table{Binary: "dev-1"}
 	for name, test := range map[string]struct {
 		now Build
 		ok  bool
 	}{
 		"the current build":           {Build{ID: "dev-1", Workers: 1}, true},
 		"under another name":          {Build{ID: "v7", Workers: 1, Changes: named}, true},
-		"another build":               {Build{ID: "v7", Workers: 1, Changes: &Table{Binary: "dev-2"}}, false},
+		"another build":               {Build{ID: "v7", Workers: 1, Changes: &worker.Table{Binary: "dev-2"}}, false},
 		"one that says nothing":       {Build{ID: "v7", Workers: 1}, false},
 		"the current build is silent": {Build{ID: "dev-1"}, false},
 		"none is current":             {Build{}, false},

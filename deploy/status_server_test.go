@@ -6,9 +6,11 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"go.temporal.io/sdk/client"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 func namesThatAreNotThere(p *port) {
@@ -52,7 +54,7 @@ func second[T any](_ T, err error) error { return err }
 func whatABuildSaysOfItself(p *port) {
 	p.start("v1")
 	for range 2 { // again changes nothing
-		if err := Publish(p.Context(), p.Client, p.Deployment, "v1"); err != nil {
+		if err := worker.Publish(p.Context(), p.Client, p.Deployment, "v1"); err != nil {
 			p.Fatal(err)
 		}
 	}
@@ -60,8 +62,8 @@ func whatABuildSaysOfItself(p *port) {
 	if err != nil {
 		p.Fatal(err)
 	}
-	own := Own()
-	if t := d.Builds[0].Changes; t == nil || !t.equal(own) {
+	own := worker.OwnTable()
+	if t := d.Builds[0].Changes; t == nil || !cmp.Equal(*t, own) {
 		p.Errorf("the build says %+v, want %+v", t, own)
 	}
 	if !d.Builds[0].Is(own.Binary) {

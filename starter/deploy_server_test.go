@@ -16,7 +16,6 @@ import (
 	"go.temporal.io/sdk/client"
 	"go.temporal.io/sdk/log"
 
-	"github.com/holdfast-run/holdfast/deploy"
 	"github.com/holdfast-run/holdfast/internal/devserver"
 	"github.com/holdfast-run/holdfast/internal/modeltest"
 	"github.com/holdfast-run/holdfast/worker"
@@ -107,7 +106,7 @@ func (b *builds) publish(deployment, build string) error {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return deploy.Publish(ctx, c, deployment, build)
+	return worker.Publish(ctx, c, deployment, build)
 }
 
 // stop BUILD stops the worker of a build.

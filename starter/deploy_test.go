@@ -21,12 +21,16 @@ func TestWhatHoldsABuildIsNamedWithItsAnswer(t *testing.T) {
 		held          deploy.Held
 		what, command string
 	}{
-		{with(func(h *deploy.Held) { h.Approvals, h.Expires = 2, now.Add(90*time.Minute) }),
-			"waits for 2 approvals, the first expires in 1h30m", "holdfast approvals --session s"},
+		{
+			with(func(h *deploy.Held) { h.Approvals, h.Expires = 2, now.Add(90*time.Minute) }),
+			"waits for 2 approvals, the first expires in 1h30m", "holdfast approvals --session s",
+		},
 		{with(func(h *deploy.Held) { h.Approvals = 1 }), "waits for 1 approval", "holdfast approvals --session s"},
 		{with(func(h *deploy.Held) { h.Attention = agent.AttentionBudget }), "waits for more budget", extendCommand("s", "")},
-		{with(func(h *deploy.Held) { h.Attention, h.Uncertain = agent.AttentionUncertain, 1 }),
-			"waits for a word on an effect whose outcome nobody knows", "holdfast effects s"},
+		{
+			with(func(h *deploy.Held) { h.Attention, h.Uncertain = agent.AttentionUncertain, 1 }),
+			"waits for a word on an effect whose outcome nobody knows", "holdfast effects s",
+		},
 		{with(func(h *deploy.Held) { h.Attention = agent.AttentionCompensation }), "waits for a word on a compensation", "holdfast effects s"},
 		{turn, "waits for a person", "holdfast show s"},
 		{with(func(h *deploy.Held) { h.Status = string(agent.StatusRunning) }), "works", ""},

@@ -197,6 +197,7 @@ func (p *process) serve(ctx context.Context, o Options) error {
 	defer cancel()
 	wg.Go(func() { p.live.watch(ctx) })
 	wg.Go(func() { p.sayRouting(ctx) })
+	wg.Go(func() { p.publish(ctx) })
 	s := p.now()
 	if o.Ready != nil {
 		wg.Go(func() { o.Ready(s) })
