@@ -61,10 +61,11 @@ func heldTurnsAreMoved(p *port) {
 	p.ask("mv-pin", "fixed", "note it", 1)
 	p.start("v2")
 	p.promote("v2")
-	mover := p.mover()
+	mover, stranger := p.mover(), p.mover()
+	stranger.Binary = "another"
 	var not *NotCurrentError
-	if _, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: mover}, 5); !errors.As(err, &not) {
-		p.Errorf("error %v: nobody says that the current build is this program", err)
+	if _, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: stranger}, 5); !errors.As(err, &not) {
+		p.Errorf("error %v: the current build is not that program", err)
 	}
 	p.publish("v2")
 	p.stop("v1")

@@ -55,8 +55,10 @@ func resumedSessionsCrossFirst(p *port) {
 	p.talk("res-fixed", "fixed", "hello", 1)
 	p.start("v2")
 	var other *OtherBuildError
-	if _, err := p.Canary(p.Context(), p.canary("v2", 50)); !errors.As(err, &other) {
-		p.Fatalf("error %v: nobody says that the build is this program", err)
+	stranger := p.canary("v2", 50)
+	stranger.Binary = "another"
+	if _, err := p.Canary(p.Context(), stranger); !errors.As(err, &other) {
+		p.Fatalf("error %v: the build is not that program", err)
 	}
 	p.publish("v2")
 	of := func(percent float64) (in []string) {
