@@ -1,7 +1,6 @@
 package starter
 
 import (
-	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -119,7 +118,7 @@ func (s *stage) worker(o worker.Options, with ...interceptor.ClientInterceptor) 
 
 // holdfast runs a command and returns what it printed on both and its exit code.
 func (s *stage) holdfast(args ...string) (out, errs string, code int) {
-	var o, e bytes.Buffer
+	var o, e buffer // what a command says late comes from another goroutine
 	args = append(args, "--address", s.server.Address(), "--config", s.file)
 	code = Main(args, strings.NewReader(""), &o, &e)
 	return o.String(), e.String(), code
