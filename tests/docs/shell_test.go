@@ -37,7 +37,7 @@ func parse(args []string) error {
 
 // others are programs that a document may show besides ours and make.
 func others() []string {
-	return []string{"cat", "cd", "cp", "curl", "docker", "echo", "export", "git", "kill", "mkdir", "ssh-keygen", "temporal"}
+	return []string{"cat", "cd", "cp", "curl", "docker", "echo", "export", "git", "jq", "kill", "mkdir", "ssh-keygen", "temporal"}
 }
 
 // wrong says what is wrong with a command as a document shows it.
