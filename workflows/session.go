@@ -240,7 +240,7 @@ func (s *session) turnInput(m agent.Message) agent.TurnInput {
 	if s.change >= crossing {
 		in.Definition = s.st.By.Definition
 	}
-	in.Checkpoint = s.forkGuard()
+	in.Checkpoint = s.guarded(in)
 	return in
 }
 
@@ -270,8 +270,9 @@ func (s *session) absorb(res agent.TurnResult) {
 		s.st.Store = res.Store
 	}
 	if res.By != nil && s.change >= crossing {
-		s.st.By, res.By = *res.By, nil
+		s.st.By = *res.By
 	}
+	res.By = nil // schema 2 has no room for it, and a turn may be of a higher number than its session
 	s.st.Queue = append(res.Undelivered, s.st.Queue...)
 	res.Undelivered, res.Effects = nil, nil
 	s.st.Last = &res

@@ -49,11 +49,12 @@ func (s *session) undo() {
 	s.undoing = agent.UndoID(s.scope.Session, c.Turn, s.st.Undos)
 	s.publish()
 	var res agent.TurnResult
-	res, ended := resultOf(res, workflow.ExecuteChildWorkflow(s.undoContext(ctx, c), agent.WorkflowTurn, agent.TurnInput{
+	in := agent.TurnInput{
 		Scope: s.scope, Turn: c.Turn, Agent: s.in.Agent, Tenant: s.in.Tenant, Head: s.st.Head,
 		Undo: &agent.UndoInput{Turn: c.Turn, M: s.st.Undos, Command: c}, Origin: s.st.Origin, Store: s.st.Store, Serial: s.st.Serial,
-		Checkpoint: s.forkGuard(),
-	}).Get(ctx, &res))
+	}
+	in.Checkpoint = s.guarded(in)
+	res, ended := resultOf(res, workflow.ExecuteChildWorkflow(s.undoContext(ctx, c), agent.WorkflowTurn, in).Get(ctx, &res))
 	s.undoing = ""
 	if !ended { // terminated: its records stand, and the order can be given again
 		s.refuse(refusalOf(s.root, agent.TurnID(s.scope.Session, c.Turn), "compensate", c.Approver, c.Ref, "its workflow was ended from outside"))

@@ -118,7 +118,11 @@ func (t *turn) continueAsNew() error {
 	if t.root.Err() != nil && t.st.CancelledBy == "" { // Temporal's own, which came with what led here: the next run is not told
 		t.st.CancelledBy = "cancelled"
 	}
-	checkpoint, err := versioning.Seal(schemaOf(t.change, t.in.Checkpoint, turnSchema), t.st)
+	schema := schemaOf(t.change, t.in.Checkpoint, turnSchema)
+	if schema < crossing {
+		t.st.Open.Policy = "" // which a build of before would not know
+	}
+	checkpoint, err := versioning.Seal(schema, t.st)
 	if err != nil {
 		panic(err) // as in setup: the task fails, the turn does not
 	}

@@ -8,7 +8,7 @@ import (
 // opening offered one. Only an approval takes it; whatever else becomes of the request, the turn goes on with what it
 // has. Nothing was said to a model yet, so that nothing of the one definition is mixed with the other.
 func (t *turn) upgrade() *end {
-	if t.st.Open.Offer == nil || t.change < crossing {
+	if t.st.Open.Offer == nil { // as in every run that is not told its session's definition
 		return nil
 	}
 	j := job{place: agent.Place{Turn: t.in.Turn, Call: 1}, call: &t.st.Open.Offer.Call, ask: &t.st.UpgradeAsk}

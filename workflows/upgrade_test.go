@@ -2,7 +2,9 @@ package workflows_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
@@ -162,6 +164,17 @@ func TestASessionHandsTheDefinitionFromTurnToTurn(t *testing.T) {
 	o := &office{}
 	env := newOffice(t, o)
 	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "s", TaskQueue: agent.TaskQueue})
+	var schemas []int
+	env.SetOnChildWorkflowStartedListener(func(_ *workflow.Info, _ workflow.Context, args converter.EncodedValues) {
+		in, schema := agent.TurnInput{}, 0
+		if err := args.Get(&in); err != nil {
+			t.Error(err)
+		}
+		if in.Checkpoint != nil {
+			schema = in.Checkpoint.Schema
+		}
+		schemas = append(schemas, schema)
+	})
 	var s sent
 	send(env, &s, msg("a"), 0)
 	send(env, &s, msg("b"), time.Minute)
@@ -173,6 +186,9 @@ func TestASessionHandsTheDefinitionFromTurnToTurn(t *testing.T) {
 	}
 	if diff := cmp.Diff([]agent.Digest{"", old}, got); diff != "" {
 		t.Error(diff)
+	}
+	if diff := cmp.Diff([]int{0, 3}, schemas); diff != "" {
+		t.Errorf("an older build could take a turn and drop its definition: %s", diff)
 	}
 	v, err := env.QueryWorkflow(agent.QuerySession)
 	var view agent.SessionView
@@ -220,6 +236,27 @@ func TestAForkBeginsWhereTheOtherSessionStood(t *testing.T) {
 	}
 }
 
+// A fork that no worker can carry out does not keep its session open.
+func TestASessionIsClosedBeforeItsForkIsDone(t *testing.T) {
+	t.Parallel()
+	o := &office{}
+	env := newOffice(t, o)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "s", TaskQueue: agent.TaskQueue})
+	env.RegisterActivityWithOptions(func(ctx context.Context, _ agent.ForkInput) (agent.ForkResult, error) {
+		return agent.ForkResult{}, temporal.NewApplicationError("another store", agent.ErrWrongStore)
+	}, activity.RegisterOptions{Name: agent.ActivityFork})
+	var s sent
+	send(env, &s, msg("a"), 0)
+	closeAfter(env, agent.Close{}, time.Minute)
+	env.ExecuteWorkflow(agent.WorkflowSession, agent.SessionInput{
+		Agent: "helper", Fork: &agent.Fork{Turn: 3}, Checkpoint: sealed(t, map[string]any{}),
+	})
+	var res agent.SessionResult
+	if err := env.GetWorkflowResult(&res); err != nil || len(res.Dropped) != 1 || len(o.opened) != 0 {
+		t.Errorf("result %+v, error %v", res, err)
+	}
+}
+
 func TestARefusedForkEndsItsSessionWithTheReason(t *testing.T) {
 	t.Parallel()
 	o := &office{}
@@ -240,5 +277,57 @@ func TestARefusedForkEndsItsSessionWithTheReason(t *testing.T) {
 	}
 	if err := app.Details(&res); err != nil || len(o.opened) != 0 || len(res.Dropped) != 1 {
 		t.Errorf("result %+v, error %v, opened %d", res, err, len(o.opened))
+	}
+}
+
+// What a run of number 2 hands on, a build of 0.2.0 takes, whose states have no member that came later. The activities
+// are those of this build.
+func TestARunOfNumber2HandsOnNothingThatItsBuildsDoNotKnow(t *testing.T) {
+	t.Parallel()
+	o := &office{}
+	env := newOffice(t, o)
+	env.OnGetVersion("holdfast-Turn", workflow.Version(1), workflow.Version(3)).Return(workflow.Version(2))
+	o.answers = []agent.ModelResult{calls(ask("pay", "1", agent.ClassOnce, 1))}
+	atOnce(env, time.Minute, func() {
+		env.SignalWorkflow(agent.SignalSteer, agent.Steering{Message: agent.Message{ID: "m", Text: "and hurry"}})
+	})
+	in := continued(t, env, turnInput())
+	var st struct{ Open map[string]any }
+	if err := json.Unmarshal([]byte(in.Checkpoint.State), &st); err != nil || in.Checkpoint.Schema != 2 || st.Open["definition"] == nil {
+		t.Fatalf("checkpoint %+v, %v", in.Checkpoint, err)
+	}
+	for _, name := range []string{"policy", "offer"} {
+		if v, ok := st.Open[name]; ok {
+			t.Errorf("the state has %s %v", name, v)
+		}
+	}
+}
+
+// A session of number 2 may have turns of number 3, when builds of both serve.
+func TestASessionOfNumber2KeepsNothingThatItsBuildsDoNotKnow(t *testing.T) {
+	t.Parallel()
+	o := &office{}
+	env := newOffice(t, o)
+	env.SetStartWorkflowOptions(client.StartWorkflowOptions{ID: "s", TaskQueue: agent.TaskQueue})
+	env.OnGetVersion("holdfast-Session", workflow.Version(1), workflow.Version(3)).Return(workflow.Version(2))
+	for i := range 8 {
+		var s sent
+		send(env, &s, msg(fmt.Sprintf("m%d", i)), time.Duration(i)*time.Minute)
+	}
+	env.ExecuteWorkflow(agent.WorkflowSession, agent.SessionInput{Agent: "helper"})
+	var renewed *workflow.ContinueAsNewError
+	var next agent.SessionInput
+	if err := env.GetWorkflowError(); !errors.As(err, &renewed) {
+		t.Fatalf("did not continue as new: %v", err)
+	}
+	if err := converter.GetDefaultDataConverter().FromPayloads(renewed.Input, &next); err != nil {
+		t.Fatal(err)
+	}
+	var st struct{ Last map[string]any }
+	if err := json.Unmarshal([]byte(next.Checkpoint.State), &st); err != nil || next.Checkpoint.Schema != 2 || st.Last["status"] == nil {
+		t.Fatalf("checkpoint %+v, %v", next.Checkpoint, err)
+	}
+	if by, ok := st.Last["by"]; ok {
+		t.Errorf("the state has %v", by)
 	}
 }
