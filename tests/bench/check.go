@@ -59,8 +59,9 @@ func (s checkedSet) by(o checkedSet, of func(checkRun) float64) float64 {
 
 func (s checkedSet) prefix() string { return fmt.Sprintf("check-%d-", s.Turns) }
 
-// checkSets returns the many and those that are compared. A run of a session continues as new after eight turns:
-// after 2 and after 42 of them it has come equally far, after 7 it is as long as it gets.
+// checkSets returns the many and those that are compared. A run of a session continues as new after eight turns and
+// carries a checkpoint from then on: after 2 turns it is short, after 7 as long as it gets, and after 10 and 42 it is
+// short again, with a checkpoint.
 func checkSets(quick bool) checked {
 	many, few := 1000, 50
 	if quick {
@@ -69,7 +70,7 @@ func checkSets(quick bool) checked {
 	return checked{
 		One:  checkedSet{Sessions: 1, Turns: 1},
 		Many: checkedSet{Sessions: many, Turns: 1},
-		Sets: []checkedSet{{Sessions: few, Turns: 2}, {Sessions: few, Turns: 7}, {Sessions: few, Turns: 42}},
+		Sets: []checkedSet{{Sessions: few, Turns: 2}, {Sessions: few, Turns: 7}, {Sessions: few, Turns: 10}, {Sessions: few, Turns: 42}},
 	}
 }
 
@@ -98,7 +99,7 @@ func (l *lab) check(ctx context.Context, o options) (checked, error) {
 	if file, err = l.checkConfig("next", 2, "You do what is asked for, and swiftly."); err != nil {
 		return c, err
 	}
-	reps := 5
+	reps := 11 // a second each, and what is compared is small
 	if o.quick {
 		reps = 1
 	}

@@ -23,13 +23,13 @@ func eachOf(r checkRun) float64    { return r.Each }
 func eachCPUOf(r checkRun) float64 { return r.EachCPU }
 func memoryOf(r checkRun) float64  { return r.Memory }
 
-// checkTarget compares sessions whose runs have come equally far.
+// checkTarget compares sessions whose runs have come equally far and carry a checkpoint.
 func (r report) checkTarget() target {
 	var f finding
 	if c := r.Check; c != nil {
-		few, many := c.Sets[0], c.Sets[len(c.Sets)-1]
+		few, many := c.Sets[len(c.Sets)-2], c.Sets[len(c.Sets)-1]
 		cpu, memory := many.by(few, eachCPUOf), many.by(few, memoryOf)
-		f.add(cpu <= 1.2 && memory <= 1.2, "after %d turns %.2f times the CPU and %.2f times the memory of after %d; %d sessions in %.1f s and %.0f MiB",
+		f.add(cpu <= 1.1 && memory <= 1.1, "after %d turns %.2f times the CPU and %.2f times the memory of after %d; %d sessions in %.1f s and %.0f MiB",
 			many.Turns, cpu, memory, few.Turns, c.Many.Sessions, c.Many.median(wallOf)/1000, c.Many.median(memoryOf))
 	}
 	return f.target("a deploy check does not grow with the length of conversations")
