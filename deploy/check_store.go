@@ -59,6 +59,9 @@ func (s *shelf) last(ctx context.Context, m made) agent.Identity {
 	var closing struct {
 		Definition agent.Digest `json:"definition"`
 		Build      string       `json:"build"`
+		Result     struct {
+			By *agent.Identity `json:"by"`
+		} `json:"result"`
 	}
 	b, err := s.store.Space(m.scope).Closing(ctx, store.ClosingName(m.turns, 0))
 	if err != nil && !errors.Is(err, store.ErrAbsent) && !errors.Is(err, store.ErrDamaged) && !errors.Is(err, store.ErrSeal) {
@@ -66,6 +69,9 @@ func (s *shelf) last(ctx context.Context, m made) agent.Identity {
 	}
 	if err != nil || json.Unmarshal(b, &closing) != nil {
 		return agent.Identity{}
+	}
+	if closing.Result.By != nil {
+		return *closing.Result.By
 	}
 	return agent.Identity{Definition: closing.Definition, Build: closing.Build}
 }

@@ -3,6 +3,7 @@ package deploy
 import (
 	"encoding/json"
 	"errors"
+	"fmt"
 	"path/filepath"
 	"slices"
 	"testing"
@@ -123,17 +124,22 @@ func TestOldDefinitionsAreReadInEachSessionsOwnSpace(t *testing.T) {
 func TestSessionsThatDoNotKnowTheirDefinitionHaveItInTheirLastClosingRecord(t *testing.T) {
 	t.Parallel()
 	b := newBench(t, now(agent.UpgradePin))
-	old := b.session("old", func(m *made) { m.holds, m.by, m.turns = false, agent.Identity{}, 3 })
-	def := b.keep(t, old, before())
-	raw := []byte(`{"definition":"` + string(def) + `","build":"b1"}`)
-	if _, err := b.store.Space(old.scope).CreateClosing(t.Context(), store.ClosingName(3, 0), raw); err != nil {
-		t.Fatal(err)
+	early := func(m *made) { m.holds, m.by, m.turns = false, agent.Identity{}, 3 }
+	for id, form := range map[string]string{
+		"by-an-old-turn": `{"definition":"%[1]s","build":"b1","result":{"status":"done"}}`,
+		"by-a-new-turn":  `{"definition":"%[1]s","build":"b2","result":{"by":{"definition":"%[1]s","policy":"old","build":"b1"}}}`,
+	} {
+		m := b.session(id, early)
+		def := b.keep(t, m, before())
+		if _, err := b.store.Space(m.scope).CreateClosing(t.Context(), store.ClosingName(3, 0), fmt.Appendf(nil, form, def)); err != nil {
+			t.Fatal(err)
+		}
+		c := b.k.compare(t.Context(), m)
+		if len(c.Errors) != 0 || len(c.Drifts) < 2 || c.Drifts[0].Then != FateTakes || c.Drifts[0].From != string(def) || len(c.Drifts[0].Changes) == 0 || c.By.Build != "b1" {
+			t.Errorf("%s: %+v", id, c)
+		}
 	}
-	c := b.k.compare(t.Context(), old)
-	if len(c.Errors) != 0 || len(c.Drifts) != 2 || c.Drifts[0].Then != FateTakes || c.Drifts[0].From != string(def) || len(c.Drifts[0].Changes) == 0 {
-		t.Errorf("%+v", c)
-	}
-	lost := b.session("lost", func(m *made) { m.holds, m.by, m.turns = false, agent.Identity{}, 3 })
+	lost := b.session("lost", early)
 	if c := b.k.compare(t.Context(), lost); len(c.Errors) != 0 || len(c.Drifts) != 1 || c.Drifts[0].From != "" || c.Drifts[0].Then != FateTakes {
 		t.Errorf("without a record: %+v", c)
 	}

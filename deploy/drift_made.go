@@ -41,9 +41,6 @@ func (m *made) session(v agent.SessionView) {
 	}
 	if v.Last != nil {
 		m.serial = v.Last.Serial
-		if m.by == (agent.Identity{}) && v.Last.By != nil {
-			m.by = *v.Last.By
-		}
 	}
 	m.open = uncertain(v.Unresolved)
 }

@@ -236,10 +236,10 @@ func TestViewsSayWhatARunWasMadeWith(t *testing.T) {
 	by := agent.Identity{Definition: digest("d"), Policy: "p", Build: "b"}
 	var m made
 	m.session(agent.SessionView{
-		Scope: scope, Agent: "clerk", Change: 2, Turns: 3, Running: 3, Store: "st", Last: &agent.TurnResult{Serial: 7, By: &by},
+		Scope: scope, Agent: "clerk", Change: 3, Turns: 3, Running: 3, Store: "st", Last: &agent.TurnResult{Serial: 7}, By: by,
 		Unresolved: []agent.Effect{{Tool: "pay", State: agent.StateUncertain}, {Tool: "pay", State: agent.StateUncertain}, {Tool: "mail", State: agent.StateCompensationFailed}},
 	})
-	want := made{scope: scope, agent: "clerk", change: 2, turns: 2, store: "st", serial: 7, by: by, open: []string{"pay"}}
+	want := made{scope: scope, agent: "clerk", change: 3, turns: 2, store: "st", serial: 7, by: by, holds: true, open: []string{"pay"}}
 	if d := cmp.Diff(want, m, cmp.AllowUnexported(made{}, request{})); d != "" {
 		t.Errorf("session (-want +got):\n%s", d)
 	}
