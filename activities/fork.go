@@ -26,6 +26,7 @@ type Forked struct {
 	agent.Scope
 	Agent  string       `json:"agent"`
 	Origin agent.Origin `json:"origin"`
+	Serial int64        `json:"serial,omitempty"` // of the configuration by which the fork was judged
 	Build  string       `json:"build,omitempty"`
 }
 
@@ -56,23 +57,33 @@ type forking struct {
 }
 
 func (f *forking) run() (agent.Origin, error) {
-	done, err := f.origin(f.ctx, f.in.Scope)
+	done, err := f.forked(f.ctx, f.in.Scope)
 	switch {
 	case unreadable(err):
 		return agent.Origin{}, f.snap.final(agent.ErrStore, "the record of where this session began cannot be read: %v", err)
 	case err != nil:
 		return agent.Origin{}, f.snap.storeTrouble(f.ctx, "looking for the record of an earlier attempt", err)
 	case done != nil:
-		return *done, nil
+		return done.Origin, f.admit(f.snap, f.in.Scope, "", done.Serial)
 	}
 	o := agent.Origin{From: f.in.Fork.From, Turn: f.in.Fork.Turn, Root: f.in.Fork.From}
 	if err := f.sensible(); err != nil {
 		return o, err
 	}
+	c, cerr := f.end()
+	if cerr == nil { // before it is judged: who was revoked since then is so for the fork, too
+		if err := f.admit(f.snap, o.From, c.Result.Store, c.Result.Serial); err != nil {
+			return o, err
+		}
+	}
 	if o.By, o.At, err = f.entitled(); err != nil {
 		return o, err
 	}
-	if o.Head, o.Root, err = f.end(); err != nil {
+	if cerr != nil {
+		return o, cerr
+	}
+	o.Head = c.Result.Head
+	if o.Root, err = f.root(c); err != nil {
 		return o, err
 	}
 	if err := f.copy(o.Head); err != nil {
@@ -153,25 +164,34 @@ func (f *forking) counted(what string, done, total int) {
 
 // record writes down where the session began. What another attempt has written counts.
 func (f *forking) record(o agent.Origin) (agent.Origin, error) {
-	b, err := json.Marshal(Forked{Version: forkedVersion, Scope: f.in.Scope, Agent: f.in.Agent, Origin: o, Build: f.Build})
+	b, err := json.Marshal(Forked{Version: forkedVersion, Scope: f.in.Scope, Agent: f.in.Agent, Origin: o, Serial: f.snap.Serial, Build: f.Build})
 	if err != nil {
 		return o, f.snap.final(agent.ErrInternal, "the record of the fork has no JSON form: %v", err)
 	}
 	if _, err := f.Store.Space(f.in.Scope).CreateClosing(f.ctx, store.ForkName, b); err != nil && !unreadable(err) {
 		return o, f.snap.storeTrouble(f.ctx, "recording the fork", err)
 	}
-	standing, err := f.origin(f.ctx, f.in.Scope)
+	standing, err := f.forked(f.ctx, f.in.Scope)
 	switch {
 	case unreadable(err):
 		return o, f.snap.final(agent.ErrStore, "the record of where this session began cannot be read: %v", err)
 	case err != nil || standing == nil:
 		return o, f.snap.storeTrouble(f.ctx, "reading the record of the fork", errors.Join(err, store.ErrAbsent))
 	}
-	return *standing, nil
+	return standing.Origin, f.admit(f.snap, f.in.Scope, "", standing.Serial)
 }
 
 // origin returns where a session was forked from, nil if it was not. Its error is the store's.
 func (a *Activities) origin(ctx context.Context, scope agent.Scope) (*agent.Origin, error) {
+	r, err := a.forked(ctx, scope)
+	if r == nil {
+		return nil, err
+	}
+	return &r.Origin, err
+}
+
+// forked returns the record of where a session was forked from, nil if it was not. Its error is the store's.
+func (a *Activities) forked(ctx context.Context, scope agent.Scope) (*Forked, error) {
 	b, err := a.Store.Space(scope).Closing(ctx, store.ForkName)
 	switch {
 	case errors.Is(err, store.ErrAbsent):
@@ -183,7 +203,7 @@ func (a *Activities) origin(ctx context.Context, scope agent.Scope) (*agent.Orig
 }
 
 // parseForked reads the record of a fork.
-func parseForked(b []byte, scope agent.Scope) (*agent.Origin, error) {
+func parseForked(b []byte, scope agent.Scope) (*Forked, error) {
 	var r Forked
 	err := json.Unmarshal(b, &r)
 	switch {
@@ -192,7 +212,7 @@ func parseForked(b []byte, scope agent.Scope) (*agent.Origin, error) {
 	case err != nil || r.Version < 1 || r.Scope != scope || !whole(r.Origin):
 		return nil, fmt.Errorf("the record of where %q began is none: %w", scope, store.ErrDamaged)
 	}
-	return &r.Origin, nil
+	return &r, nil
 }
 
 // whole says whether an origin has all that others build on.

@@ -12,31 +12,26 @@ import (
 	"github.com/holdfast-run/holdfast/store"
 )
 
-// end returns the head at which the turn ended that the fork begins with, and where the intents of its family are
-// claimed: all of it stands in the turn's closing record, which only a turn has that has ended.
-func (f *forking) end() (head agent.Head, root agent.Scope, err error) {
+// end returns the closing record of the turn that the fork begins with, which only a turn has that has ended.
+func (f *forking) end() (Closing, error) {
 	x := f.in.Fork
 	b, err := f.Store.Space(x.From).Closing(f.ctx, store.ClosingName(x.Turn, 0))
 	switch {
 	case errors.Is(err, store.ErrAbsent):
-		return head, root, f.unended()
+		return Closing{}, f.unended()
 	case unreadable(err):
-		return head, root, f.damaged(err)
+		return Closing{}, f.damaged(err)
 	case err != nil:
-		return head, root, f.snap.storeTrouble(f.ctx, "reading the closing record of the turn", err)
+		return Closing{}, f.snap.storeTrouble(f.ctx, "reading the closing record of the turn", err)
 	}
 	c, err := parseClosing(b, x.From, x.Turn)
 	switch {
 	case unreadable(err):
-		return head, root, f.damaged(err)
+		return c, f.damaged(err)
 	case err != nil:
-		return head, root, f.snap.retryable(agent.ErrStore, 0, "%v", err)
+		return c, f.snap.retryable(agent.ErrStore, 0, "%v", err)
 	}
-	if err := f.admit(f.snap, x.From, c.Result.Store, 0); err != nil {
-		return head, root, err
-	}
-	root, err = f.root(c)
-	return c.Result.Head, root, err
+	return c, nil
 }
 
 // parseClosing reads the closing record of a session's turn as a place to begin at. An error that is not

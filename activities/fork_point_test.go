@@ -257,9 +257,32 @@ func FuzzARecordIsAPlaceToBeginAtOrRefused(f *testing.F) {
 		if err == nil && (c.Scope != scope || c.Turn != 2 || !headed(c.Result.Head) || c.Origin != nil && !c.Origin.Root.Valid()) {
 			t.Errorf("%s is taken as %+v", b, c)
 		}
-		o, err := parseForked(b, scope)
-		if err == nil && (!o.Root.Valid() || !o.From.Valid() || !headed(o.Head)) {
-			t.Errorf("%s is taken as %+v", b, o)
+		r, err := parseForked(b, scope)
+		if err == nil && (!r.Origin.Root.Valid() || !r.Origin.From.Valid() || !headed(r.Origin.Head)) {
+			t.Errorf("%s is taken as %+v", b, r)
 		}
 	})
+}
+
+// The source has seen a newer configuration than a worker that was left behind has: whom that one would still let
+// fork, or approve in the fork, may have been revoked since.
+func TestAForkIsJudgedByNoOlderConfigurationThanItsSourceWas(t *testing.T) {
+	t.Parallel()
+	w, _, heads := forks(t, "mem://")
+	w.closes(agent.CloseInput{
+		Scope: w.scope, Turn: 4, Agent: "clerk", Result: agent.TurnResult{Status: agent.StatusDone, Head: heads[3], Serial: 7},
+	})
+	in := w.fork("fork", w.scope, 4)
+	in.Fork.Approver = "" // refused for good, were it judged
+	_, err := w.forked(t, in)
+	wantApp(t, err, agent.ErrStaleConfig, false)
+	w.untouched("stale", in.Scope)
+
+	in.Fork.Approver, w.snap.Serial = "alice", 8
+	if res, err := w.forked(t, in); err != nil || res.Serial != 8 {
+		t.Fatalf("%+v, %v", res, err)
+	}
+	w.snap.Serial = 7 // an attempt after a death comes to an older worker
+	_, err = w.forked(t, in)
+	wantApp(t, err, agent.ErrStaleConfig, false)
 }

@@ -21,6 +21,8 @@ const (
 	// run's build.
 	queryTimeout = 10 * time.Second
 	queryTries   = 2
+	// identifies is the first change number of turns that say what they worked with: see agent.TurnResult.
+	identifies = 3
 )
 
 // Recover returns the end of a turn that may not have told it to its session. It waits until the turn is
@@ -99,6 +101,9 @@ func (a *Activities) recoverTurn(ctx context.Context, s *Snapshot, in agent.Reco
 		Status: agent.StatusFailed, Head: view.Head, Effects: ledger.Unresolved(),
 		Reason: &agent.Reason{Type: agent.ErrTerminated, Message: s.say("%s%s", reason, source)},
 		Usage:  view.Usage, Steps: view.Step, Spent: view.Spent, Undelivered: view.Steering, Store: a.Store.ID(), Serial: view.Serial,
+	}
+	if view.Change >= identifies && view.Definition != "" { // else the session goes on with what it had
+		res.By = &agent.Identity{Definition: view.Definition, Policy: view.Policy, Build: view.Build}
 	}
 	end, err := a.close(ctx, s, agent.CloseInput{
 		Scope: in.Scope, Turn: in.Turn, Agent: view.Agent, Definition: view.Definition,

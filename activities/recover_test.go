@@ -177,6 +177,7 @@ func TestRecoverLearnsTheEndOfEveryKindOfTurn(t *testing.T) {
 			ApprovalRequest: agent.ApprovalRequest{ID: agent.ApprovalID(keyOf(asked.inputs[2]), 1), Key: keyOf(asked.inputs[2])}, Outcome: agent.OutcomePending,
 		}},
 		Steering: []agent.Message{{ID: "m2", Text: "stop"}}, Store: w.Store.ID(), Serial: 3,
+		Definition: agent.DigestOf(nil), Policy: "p", Build: "b", Change: 3,
 	}
 	scripts := map[string]script{
 		"done": func(ctx workflow.Context, in agent.TurnInput) (agent.TurnResult, error) {
@@ -243,6 +244,9 @@ func TestRecoverLearnsTheEndOfEveryKindOfTurn(t *testing.T) {
 	})
 	res := s.recover(t, w, 4)
 	asked.check(t, w, res, 4)
+	if by := res.By; by == nil || *by != (agent.Identity{Definition: agent.DigestOf(nil), Policy: "p", Build: "b"}) {
+		t.Errorf("the next turn could take another definition than %+v", by)
+	}
 	if res.Usage.Output != 7 || len(res.Undelivered) != 1 || !strings.Contains(res.Reason.Message, "terminated") {
 		t.Errorf("recovered %+v", res)
 	}
