@@ -115,7 +115,7 @@ func (c *conn) wantsSomebody(info *workflowpb.WorkflowExecutionInfo) bool {
 // ofTurn lists what a turn waits for.
 func (f *finder) ofTurn(ctx context.Context, at address, d *workflowservice.DescribeWorkflowExecutionResponse, stuck bool) ([]matter, error) {
 	l := &ledger{at: at, running: true}
-	if stuck || !f.answers(ctx, l, deskOf(d)) {
+	if stuck || !f.answers(ctx, l, desk(d.GetWorkflowExecutionInfo())) {
 		if err := f.history(ctx, l); err != nil {
 			return nil, err
 		}
@@ -187,7 +187,7 @@ func (f *finder) ofSession(ctx context.Context, at address, d *workflowservice.D
 	var effects []agent.Effect
 	v, err := agent.EffectsView{}, errSilent
 	if !stuck {
-		v, err = f.unresolved(ctx, at.session, deskOf(d))
+		v, err = f.unresolved(ctx, at.session, desk(d.GetWorkflowExecutionInfo()))
 	}
 	effects = v.Effects
 	if err != nil && ctx.Err() == nil {

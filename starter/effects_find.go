@@ -40,7 +40,7 @@ type finder struct {
 	store *store.Store // nil: none at hand
 
 	mu     sync.Mutex
-	silent map[string]bool     // desks whose workers do not answer: see deskOf
+	silent map[string]bool     // desks whose workers do not answer: see desk
 	polls  map[string]*pollers // by task queue, as far as they were asked for
 }
 
@@ -90,7 +90,7 @@ func (f *finder) ledger(ctx context.Context, scope agent.Scope, at address) (*le
 	if err != nil {
 		return nil, err
 	}
-	if f.answers(ctx, l, deskOf(d)) {
+	if f.answers(ctx, l, desk(d.GetWorkflowExecutionInfo())) {
 		return l, nil
 	}
 	if ctx.Err() != nil {
@@ -131,13 +131,13 @@ func (f *finder) answers(ctx context.Context, l *ledger, desk string) bool {
 	return true
 }
 
-// desk says which workers a run is answered by, "" when it cannot be found out.
-func (f *finder) desk(ctx context.Context, at address) string {
+// deskOf says which workers a run is answered by, "" when it cannot be found out.
+func (f *finder) deskOf(ctx context.Context, at address) string {
 	d, err := f.conn.describe(ctx, at.workflow(), "")
 	if err != nil {
 		return ""
 	}
-	return deskOf(d)
+	return desk(d.GetWorkflowExecutionInfo())
 }
 
 func (f *finder) history(ctx context.Context, l *ledger) error {

@@ -35,7 +35,7 @@ func (f *finder) one(ctx context.Context, at address) (foundEffects, error) {
 		}
 	}
 	out.settle(past.words)
-	f.overlay(ctx, &out, at.session, info.GetTaskQueue(), at.turn)
+	f.overlay(ctx, &out, at.session, desk(info), at.turn)
 	return out, nil
 }
 
@@ -79,8 +79,8 @@ func (out *foundEffects) fold(c agent.Count) {
 }
 
 // overlay puts the session's word above that of turns that have ended; turn 0 means all of them.
-func (f *finder) overlay(ctx context.Context, out *foundEffects, session, queue string, turn int) {
-	v, err := f.unresolved(ctx, session, queue)
+func (f *finder) overlay(ctx context.Context, out *foundEffects, session, desk string, turn int) {
+	v, err := f.unresolved(ctx, session, desk)
 	if err != nil {
 		return
 	}
@@ -122,7 +122,7 @@ func (f *finder) session(ctx context.Context, session string, turns int) (foundE
 		}
 	}
 	out.settle(past.words)
-	f.overlay(ctx, &out, session, info.GetTaskQueue(), 0)
+	f.overlay(ctx, &out, session, desk(info), 0)
 	return out, nil
 }
 
@@ -206,7 +206,7 @@ func (f *finder) inDoubt(ctx context.Context, info *workflowpb.WorkflowExecution
 	case at.turn != 0:
 		err = f.add(ctx, &all, agent.Scope{}, at)
 	default:
-		v, silent := f.unresolved(ctx, at.session, info.GetTaskQueue())
+		v, silent := f.unresolved(ctx, at.session, desk(info))
 		if silent != nil {
 			all, err = f.session(ctx, at.session, turns)
 			break

@@ -115,7 +115,7 @@ func (f *finder) known(ctx context.Context, s *shownEffect, key string, k agent.
 		since.settle(past.words)
 		s.foundEffect = since.Effects[0]
 	}
-	v, err := f.unresolved(ctx, k.Scope.Session, info.GetTaskQueue())
+	v, err := f.unresolved(ctx, k.Scope.Session, desk(info))
 	if err != nil {
 		return found, nil // the turn's word is all there is
 	}

@@ -60,13 +60,13 @@ func (p placement) String() string {
 	return fmt.Sprintf("build %q of deployment %q", line(p.build, 64), line(p.deployment, 64))
 }
 
-// deskOf names the workers that answer for a run: those of its build, if it is pinned, or any on its task queue.
-func deskOf(d *workflowservice.DescribeWorkflowExecutionResponse) string {
-	desk := fmt.Sprintf("task queue %q", d.GetExecutionConfig().GetTaskQueue().GetName())
-	if p := placementOf(d.GetWorkflowExecutionInfo()); p.pinned {
-		desk += " for " + p.String()
+// desk names the workers that answer for a run: those of its build, if it is pinned, or any on its task queue.
+func desk(info *workflowpb.WorkflowExecutionInfo) string {
+	name := fmt.Sprintf("task queue %q", info.GetTaskQueue())
+	if p := placementOf(info); p.pinned {
+		name += " for " + p.String()
 	}
-	return desk
+	return name
 }
 
 // pollers are who asks a task queue for work. The server remembers a poll for five minutes.

@@ -177,7 +177,7 @@ func (o *showOptions) ask(ctx context.Context, c *conn, log *turnLog, scope agen
 	defer o.askSession(ctx, f, s)
 	switch {
 	case log.ended && f.closed(ctx, l):
-	case f.answers(ctx, l, f.desk(ctx, o.at)):
+	case f.answers(ctx, l, f.deskOf(ctx, o.at)):
 	case !log.ended:
 		o.app.note("note: the turn itself does not answer; this is what its history says")
 		s.attach()
@@ -213,7 +213,7 @@ func (o *showOptions) place(ctx context.Context, c *conn, log *turnLog, s *shown
 func (o *showOptions) askSession(ctx context.Context, f *finder, s *shownTurn) {
 	var v agent.SessionView
 	at := address{session: o.at.session}
-	if f.ask(ctx, at.workflow(), f.desk(ctx, at), agent.QuerySession, &v) != nil {
+	if f.ask(ctx, at.workflow(), f.deskOf(ctx, at), agent.QuerySession, &v) != nil {
 		return
 	}
 	if v.Origin != nil {
