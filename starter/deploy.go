@@ -123,33 +123,8 @@ func (o *deployOptions) upgrades() (deploy.Upgrades, error) {
 // trial replays histories on this program; the caller calls the function when it is done.
 func (o *deployOptions) trial(c *conn) (deploy.Trial, func()) {
 	g, closeGate := o.app.gate(0)
-	g.Client, g.Namespace, g.Payloads = c.Client, c.namespace, c.payloads
+	c.serve(&g)
 	return g.Try, closeGate
-}
-
-// progress tells on stderr, now and then, how far a work is; the second function takes the terminal's line away.
-func (a *App) progress(what string) (tell func(done, total int), wipe func()) {
-	terminal := isTerminal(a.Err)
-	every, last, shown := progressElsewhere, time.Now(), false
-	if terminal {
-		every = progressOnTerminal
-	}
-	tell = func(done, total int) {
-		if a.quiet || time.Since(last) < every {
-			return
-		}
-		last, shown = time.Now(), true
-		if terminal {
-			fmt.Fprintf(a.Err, "\r%s: %d of %d", what, done, total)
-			return
-		}
-		a.note("%s: %d of %d", what, done, total)
-	}
-	return tell, func() {
-		if terminal && shown {
-			fmt.Fprint(a.Err, "\r\x1b[K")
-		}
-	}
 }
 
 // warn says what a person should know before the next step. It stands in the fields of -o json as well.

@@ -85,9 +85,9 @@ func (o *deployCheckOptions) run(ctx context.Context) error {
 	}
 	gate, closeGate := a.gate(o.parallel)
 	defer closeGate()
-	gate.Client, gate.Namespace, gate.Payloads = c.Client, c.namespace, c.payloads
-	wipe := a.showProgress(&gate)
-	check.Gate = gate
+	c.serve(&gate)
+	tell, wipe := a.progress("replaying")
+	gate.Progress, check.Gate = tell, gate
 	out.CheckReport, err = check.Run(ctx)
 	wipe()
 	if err != nil {

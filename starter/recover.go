@@ -69,7 +69,7 @@ func (o *recoverOptions) run(ctx context.Context) error {
 	defer c.Close()
 	g, closeGate := a.gate(1)
 	defer closeGate()
-	g.Client, g.Namespace, g.Payloads = c.Client, c.namespace, c.payloads
+	c.serve(&g)
 	x, err := g.Recovery(ctx, o.at.workflow(), o.stuckRun)
 	if err != nil {
 		return o.explain(ctx, c, err)

@@ -69,7 +69,8 @@ func (o *replayOptions) run(ctx context.Context, paths []string) error {
 	}
 	g, closeGate := a.gate(o.parallel)
 	defer closeGate()
-	wipe := a.showProgress(&g)
+	tell, wipe := a.progress("replaying")
+	g.Progress = tell
 	var r deploy.Report
 	var err error
 	if len(paths) > 0 {
@@ -113,7 +114,7 @@ func (o *replayOptions) runs(ctx context.Context, g deploy.Gate) (deploy.Report,
 		return deploy.Report{}, err
 	}
 	defer c.Close()
-	g.Client, g.Namespace, g.Payloads = c.Client, c.namespace, c.payloads
+	c.serve(&g)
 	r, err := g.Runs(ctx, o.query, nil)
 	return r, queryHint(err)
 }
@@ -148,6 +149,11 @@ func (a *App) gate(parallel int) (deploy.Gate, func()) {
 			_ = s.Close()
 		}
 	}
+}
+
+// serve lets a gate ask the server.
+func (c *conn) serve(g *deploy.Gate) {
+	g.Client, g.Namespace, g.Payloads = c.Client, c.namespace, c.payloads
 }
 
 // verdict turns a report into the command's end.

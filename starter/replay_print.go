@@ -6,7 +6,6 @@ import (
 	"maps"
 	"slices"
 	"strings"
-	"time"
 
 	"github.com/holdfast-run/holdfast/deploy"
 	"github.com/holdfast-run/holdfast/versioning/replay"
@@ -105,39 +104,5 @@ func printFinding(w io.Writer, f replay.Finding) {
 	fmt.Fprintf(w, "%s%s\n", at, line(f.Cause, 4*lineLimit))
 	if f.Wanted != "" || f.Recorded != "" {
 		fmt.Fprintf(w, "        history has  %s\n        the code has %s\n", line(f.Recorded, 2*lineLimit), line(f.Wanted, 2*lineLimit))
-	}
-}
-
-const (
-	progressOnTerminal = 100 * time.Millisecond
-	progressElsewhere  = 10 * time.Second
-)
-
-// showProgress lets a replay say on stderr how far it is: in one line of a terminal, or now and then in a line of its
-// own. The function that it returns takes the terminal's line away.
-func (a *App) showProgress(g *deploy.Gate) func() {
-	if a.quiet {
-		return func() {}
-	}
-	terminal := isTerminal(a.Err)
-	every, last, shown := progressElsewhere, time.Now(), false
-	if terminal {
-		every = progressOnTerminal
-	}
-	g.Progress = func(done, total int) {
-		if time.Since(last) < every {
-			return
-		}
-		last, shown = time.Now(), true
-		if terminal {
-			fmt.Fprintf(a.Err, "\rreplaying: %d of %d", done, total)
-			return
-		}
-		a.note("replaying: %d of %d", done, total)
-	}
-	return func() {
-		if terminal && shown {
-			fmt.Fprint(a.Err, "\r\x1b[K")
-		}
 	}
 }
