@@ -44,12 +44,19 @@ type command struct {
 // fieldInput names the arguments.
 const fieldInput = "input"
 
-// A field is one compared part of a command. JSON stays JSON; what else there is, is text.
-type field struct{ name, value string }
+// A field is one compared part of a command: text, or JSON as it was written.
+type field struct {
+	name, value string
+	json        bool // two of equal values are the same
+}
+
+func (f field) same(g field) bool {
+	return f == g || f.json && g.json && f.name == g.name && sameValue(f.value, g.value)
+}
 
 func (c command) same(d command) bool {
 	for i, f := range c.fields {
-		if d.fields[i] != f {
+		if !d.fields[i].same(f) {
 			return false
 		}
 	}
@@ -144,25 +151,31 @@ func versions(h *historypb.History) map[int64]string {
 }
 
 func activity(typ, input string) command {
-	return command{kind: kindActivity, fields: []field{{"type", typ}, {fieldInput, input}}}
+	return command{kind: kindActivity, fields: []field{{name: "type", value: typ}, argument(input)}}
 }
 
-func local(typ string) command { return command{kind: kindLocal, fields: []field{{"type", typ}}} }
+func argument(input string) field { return field{name: fieldInput, value: input, json: true} }
+
+func local(typ string) command {
+	return command{kind: kindLocal, fields: []field{{name: "type", value: typ}}}
+}
 
 func timer(d time.Duration) command {
-	return command{kind: kindTimer, fields: []field{{"duration", d.String()}}}
+	return command{kind: kindTimer, fields: []field{{name: "duration", value: d.String()}}}
 }
 
 func child(id, typ, input, attributes string) command {
-	return command{kind: kindChild, fields: []field{{"id", id}, {"type", typ}, {fieldInput, input}, {"search attributes", attributes}}}
+	return command{kind: kindChild, fields: []field{
+		{name: "id", value: id}, {name: "type", value: typ}, argument(input), {name: "search attributes", value: attributes, json: true},
+	}}
 }
 
 func signal(workflow, name, input string) command {
-	return command{kind: kindSignal, fields: []field{{"name", name}, {"workflow", workflow}, {fieldInput, input}}}
+	return command{kind: kindSignal, fields: []field{{name: "name", value: name}, {name: "workflow", value: workflow}, argument(input)}}
 }
 
 func attributes(values string) command {
-	return command{kind: kindAttributes, fields: []field{{"values", values}}}
+	return command{kind: kindAttributes, fields: []field{{name: "values", value: values, json: true}}}
 }
 
 // decode reads a marker's detail. A damaged one leaves v as it is: Temporal's replay says what is wrong.

@@ -80,7 +80,7 @@ func unequal(past, now command) []Difference {
 	}
 	var out []Difference
 	for i, f := range past.fields {
-		if f != now.fields[i] {
+		if !f.same(now.fields[i]) {
 			out = append(out, differ(past.event, past.title()+": "+f.name, f.value, now.fields[i].value)...)
 		}
 	}
@@ -141,7 +141,7 @@ func unequalEnds(event int64, what string, past, now ending) []Difference {
 	switch {
 	case past.how != now.how:
 		return []Difference{{Event: event, What: what, Recorded: past.how, Now: now.how + " " + now.with}}
-	case past.with != now.with:
+	case !sameValue(past.with, now.with):
 		return differ(event, what+": "+past.how, past.with, now.with)
 	}
 	return nil

@@ -3,9 +3,7 @@ package replay
 import (
 	"cmp"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"io"
 	"maps"
 	"slices"
 	"strings"
@@ -76,15 +74,16 @@ func (m *Mismatch) Unwrap() error { return m.Temporal }
 
 // differ returns where two values differ: the first few paths if both are JSON.
 func differ(event int64, what, past, now string) []Difference {
-	var a, b any
-	if decodeJSON(past, &a) && decodeJSON(now, &b) {
+	a, okA := valueOf(past)
+	b, okB := valueOf(now)
+	if okA && okB {
 		var out []Difference
 		parts(&out, Difference{Event: event, What: what}, a, b)
 		if len(out) > 0 {
 			return out[:min(len(out), maxPaths)]
 		}
 	}
-	// Not JSON, or JSON that differs in layout only: show where the bytes part.
+	// Not JSON, or JSON with null in one and nothing in the other: show where the bytes part.
 	i := 0
 	for i < min(len(past), len(now)) && past[i] == now[i] {
 		i++
@@ -98,13 +97,6 @@ func from(s string, i int) string {
 		return s
 	}
 	return "…" + strings.ToValidUTF8(s[i-maxClipped/4:], "")
-}
-
-// decodeJSON reads text that is one JSON value, numbers exactly.
-func decodeJSON(s string, v any) bool {
-	d := json.NewDecoder(strings.NewReader(s))
-	d.UseNumber()
-	return d.Decode(v) == nil && errors.Is(d.Decode(new(any)), io.EOF)
 }
 
 // parts appends the places where two JSON values differ; at is the way to them.

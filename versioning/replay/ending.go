@@ -2,6 +2,7 @@ package replay
 
 import (
 	"errors"
+	"strconv"
 
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
@@ -62,7 +63,10 @@ func endOf(result any, err error, dc converter.DataConverter) ending {
 	return ending{how: endCompleted, with: encode(dc, result)}
 }
 
-func continued(typ string, input *commonpb.Payloads) string { return typ + " " + payloads(input) }
+// continued is what the next run is made of, as JSON. An input that is none is left as it is.
+func continued(typ string, input *commonpb.Payloads) string {
+	return `{"type":` + strconv.Quote(typ) + `,"input":` + payloads(input) + "}"
+}
 
 // encode returns values as history would hold them.
 func encode(dc converter.DataConverter, values ...any) string {
