@@ -1,9 +1,7 @@
 package deploy
 
 import (
-	"fmt"
-
-	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/worker"
 )
 
@@ -20,10 +18,6 @@ type Gap struct {
 	Newest int    `json:"newest"`
 }
 
-func (g Gap) String() string {
-	return fmt.Sprintf("number %d of %s, where the other understands %d to %d", g.Number, g.Type, g.Oldest, g.Newest)
-}
-
 // gaps returns what new runs of a build take and another does not understand. Where one of them says nothing of
 // itself, nothing is known.
 func gaps(of, other *worker.Table) []Gap {
@@ -31,9 +25,9 @@ func gaps(of, other *worker.Table) []Gap {
 		return nil
 	}
 	var out []Gap
-	for _, kind := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
+	for _, kind := range versioning.Types() {
 		n, o := of.Numbers[kind], other.Numbers[kind]
-		if n.Preferred != 0 && o.Newest != 0 && (n.Preferred > o.Newest || n.Preferred < o.Oldest) {
+		if n.Preferred != 0 && o.Newest != 0 && !o.Understands(n.Preferred) {
 			out = append(out, Gap{Type: kind, Number: n.Preferred, Oldest: o.Oldest, Newest: o.Newest})
 		}
 	}

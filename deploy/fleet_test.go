@@ -17,6 +17,7 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/worker"
 )
 
@@ -113,8 +114,8 @@ func TestWhichErrorsEndAWait(t *testing.T) {
 }
 
 func numbers(oldest, newest, preferred int) *worker.Table {
-	n := worker.Numbers{Oldest: oldest, Newest: newest, Preferred: preferred}
-	return &worker.Table{Numbers: map[string]worker.Numbers{agent.WorkflowSession: n, agent.WorkflowTurn: {Oldest: 1, Newest: 1, Preferred: 1}}}
+	n := versioning.Range{Oldest: oldest, Newest: newest, Preferred: preferred}
+	return &worker.Table{Numbers: map[string]versioning.Range{agent.WorkflowSession: n, agent.WorkflowTurn: {Oldest: 1, Newest: 1, Preferred: 1}}}
 }
 
 func TestGapsBetweenBuilds(t *testing.T) {
@@ -129,7 +130,7 @@ func TestGapsBetweenBuilds(t *testing.T) {
 		"the same":            {numbers(1, 3, 3), numbers(1, 3, 3), nil},
 		"one says nothing":    {numbers(1, 3, 3), nil, nil},
 		"the other neither":   {nil, numbers(1, 2, 2), nil},
-		"a type is not there": {numbers(1, 3, 3), &worker.Table{Numbers: map[string]worker.Numbers{agent.WorkflowTurn: {Oldest: 1, Newest: 1, Preferred: 1}}}, nil},
+		"a type is not there": {numbers(1, 3, 3), &worker.Table{Numbers: map[string]versioning.Range{agent.WorkflowTurn: {Oldest: 1, Newest: 1, Preferred: 1}}}, nil},
 	} {
 		if diff := cmp.Diff(test.want, gaps(test.of, test.other)); diff != "" {
 			t.Errorf("%s: %s", name, diff)

@@ -8,7 +8,6 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/client"
 
-	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/worker"
 )
@@ -115,7 +114,7 @@ func (f Fleet) mayPromote(ctx context.Context, d *Deployment, b Build, force boo
 		return &SilentError{Build: b}
 	}
 	e := &CrossedError{Build: b.ID}
-	for _, kind := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
+	for _, kind := range versioning.Types() {
 		for _, number := range d.foreign(b, kind) {
 			n, err := f.count(ctx, and(isOpen, f.within(), isCarried, f.notOn(b.ID), "WorkflowType = "+literal(kind),
 				fmt.Sprintf("%s = '%s-%d'", attributeChanges, versioning.ChangeID(kind), number)))
@@ -147,7 +146,7 @@ func (d *Deployment) foreign(b Build, kind string) []int {
 	}
 	var out []int
 	for number := 1; number <= min(most, maxNumber); number++ {
-		if n := b.Changes.Numbers[kind]; number < n.Oldest || number > n.Newest {
+		if !b.Changes.Numbers[kind].Understands(number) {
 			out = append(out, number)
 		}
 	}

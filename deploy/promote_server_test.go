@@ -8,6 +8,7 @@ import (
 	sdkworker "go.temporal.io/sdk/worker"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/worker"
 )
 
@@ -75,9 +76,9 @@ func aPromotionOfWhatCannotGoOn(p *port) {
 // say publishes for a build that it understands numbers up to newest.
 func (p *port) say(build string, newest int) {
 	p.Helper()
-	t := worker.Table{Binary: "other", Numbers: map[string]worker.Numbers{}}
+	t := worker.Table{Binary: "other", Numbers: map[string]versioning.Range{}}
 	for _, kind := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
-		t.Numbers[kind] = worker.Numbers{Oldest: 1, Newest: newest, Preferred: newest}
+		t.Numbers[kind] = versioning.Range{Oldest: 1, Newest: newest, Preferred: newest}
 	}
 	_, err := p.Client.WorkerDeploymentClient().GetHandle(p.Deployment).UpdateVersionMetadata(p.Context(), client.WorkerDeploymentUpdateVersionMetadataOptions{
 		Version:        sdkworker.WorkerDeploymentVersion{DeploymentName: p.Deployment, BuildID: build},

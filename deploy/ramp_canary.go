@@ -128,7 +128,7 @@ func (b Build) cannotTake(info *workflowpb.WorkflowExecutionInfo) error {
 	kind := info.GetType().GetName()
 	n, known := b.Changes.Numbers[kind]
 	number := changeOf(info)
-	if !known || number == 0 || number >= n.Oldest && number <= n.Newest {
+	if !known || number == 0 || n.Understands(number) {
 		return nil
 	}
 	return fmt.Errorf("it carries number %d of %s, and build %q understands %d to %d", number, kind, b.ID, n.Oldest, n.Newest)

@@ -53,11 +53,25 @@ func Changes() []Change {
 	}
 }
 
-// A Range is the numbers of one workflow type.
-type Range struct {
-	Oldest, Newest int // whose runs this build can go on with
-	Preferred      int // that new runs take
+// Types returns the workflow types of the table, in its order.
+func Types() (out []string) {
+	for _, c := range Changes() {
+		if len(out) == 0 || out[len(out)-1] != c.Workflow {
+			out = append(out, c.Workflow)
+		}
+	}
+	return out
 }
+
+// A Range is the numbers of one workflow type. A build publishes its own in this JSON form: see worker.Table.
+type Range struct {
+	Oldest    int `json:"oldest"` // with Newest, whose runs the build can go on with
+	Newest    int `json:"newest"`
+	Preferred int `json:"preferred"` // that new runs take
+}
+
+// Understands says whether the build can go on with a run that carries number.
+func (r Range) Understands(number int) bool { return r.Oldest <= number && number <= r.Newest }
 
 // Bounds returns the numbers of a workflow type, all 0 for one that the table does not have.
 func Bounds(workflowType string) Range { return bounds(Changes(), workflowType) }

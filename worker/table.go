@@ -12,7 +12,6 @@ import (
 	"go.temporal.io/sdk/converter"
 	"go.temporal.io/sdk/worker"
 
-	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/versioning"
 )
 
@@ -22,33 +21,25 @@ const TableEntry = "holdfast"
 // A Table is what a build says of itself to those who come before and after it.
 type Table struct {
 	// Binary is [BuildID] of the program, which differs from the build id when that was given by hand.
-	Binary  string             `json:"binary"`
-	Numbers map[string]Numbers `json:"numbers"` // by workflow type
+	Binary  string                      `json:"binary"`
+	Numbers map[string]versioning.Range `json:"numbers"` // by workflow type
 }
 
-// Numbers are the change numbers of one workflow type: see package versioning.
-type Numbers struct {
-	Oldest    int `json:"oldest"`
-	Newest    int `json:"newest"`
-	Preferred int `json:"preferred"`
-}
-
-// MaxTable bounds a table in bytes; this build's has about 150.
-const MaxTable = 4 << 10
+// maxTable bounds a table in bytes; this build's has about 150.
+const maxTable = 4 << 10
 
 // OwnTable returns the table of this program.
 func OwnTable() Table {
-	t := Table{Binary: BuildID(), Numbers: map[string]Numbers{}}
-	for _, kind := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
-		r := versioning.Bounds(kind)
-		t.Numbers[kind] = Numbers{Oldest: r.Oldest, Newest: r.Newest, Preferred: r.Preferred}
+	t := Table{Binary: BuildID(), Numbers: map[string]versioning.Range{}}
+	for _, kind := range versioning.Types() {
+		t.Numbers[kind] = versioning.Bounds(kind)
 	}
 	return t
 }
 
 // ReadTable reads what a build published. Anything else is no table: nil.
 func ReadTable(c converter.DataConverter, p *commonpb.Payload) *Table {
-	if p == nil || len(p.GetData()) > MaxTable {
+	if p == nil || len(p.GetData()) > maxTable {
 		return nil
 	}
 	var raw json.RawMessage

@@ -16,7 +16,7 @@ func TestABuildSaysWhatItUnderstands(t *testing.T) {
 	c := converter.GetDefaultDataConverter()
 	own := OwnTable()
 	for _, kind := range []string{agent.WorkflowSession, agent.WorkflowTurn} {
-		if r := versioning.Bounds(kind); own.Numbers[kind] != (Numbers{r.Oldest, r.Newest, r.Preferred}) {
+		if r := versioning.Bounds(kind); own.Numbers[kind] != r {
 			t.Errorf("%s: %+v, want %+v", kind, own.Numbers[kind], r)
 		}
 	}
@@ -34,7 +34,7 @@ func TestABuildSaysWhatItUnderstands(t *testing.T) {
 		"no types":  `{"binary":"x"}`,
 		"no order":  `{"numbers":{"Turn":{"oldest":3,"newest":1,"preferred":2}}}`,
 		"nought":    `{"numbers":{"Turn":{"oldest":0,"newest":1,"preferred":1}}}`,
-		"too large": `{"binary":"` + strings.Repeat("x", MaxTable) + `","numbers":{"Turn":{"oldest":1,"newest":1,"preferred":1}}}`,
+		"too large": `{"binary":"` + strings.Repeat("x", maxTable) + `","numbers":{"Turn":{"oldest":1,"newest":1,"preferred":1}}}`,
 	} {
 		if got := ReadTable(c, &commonpb.Payload{Metadata: p.GetMetadata(), Data: []byte(data)}); got != nil {
 			t.Errorf("%s: %+v", name, got)

@@ -125,18 +125,8 @@ func readUnknownType(who string, part []string) reading {
 	return reading{whole: true, Finding: Finding{
 		Event: 1, Recorded: "workflow type " + clip(part[1], maxClipped), Wanted: nothing,
 		Cause:  who + " has no such workflow type",
-		Advice: "only histories of " + strings.Join(types(), " and ") + " can be replayed; a workflow type is never renamed",
+		Advice: "only histories of " + strings.Join(versioning.Types(), " and ") + " can be replayed; a workflow type is never renamed",
 	}}
-}
-
-// types are the workflow types of the table, in its order.
-func types() (out []string) {
-	for _, c := range versioning.Changes() {
-		if len(out) == 0 || out[len(out)-1] != c.Workflow {
-			out = append(out, c.Workflow)
-		}
-	}
-	return out
 }
 
 func readNewerSDK(who string, part []string) reading {
