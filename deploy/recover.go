@@ -91,7 +91,7 @@ func (g Gate) Recovery(ctx context.Context, workflow, run string) (*Recovery, er
 	if err := g.stuckRun(ctx, x); err != nil {
 		return nil, err
 	}
-	return x, g.runBefore(ctx, x, versioned(info))
+	return x, g.runBefore(ctx, x)
 }
 
 func (g Gate) describe(ctx context.Context, workflow, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
@@ -115,16 +115,11 @@ func boundTo(info *workflowpb.WorkflowExecutionInfo) string {
 	return to.GetDeploymentName() + ":" + to.GetBuildId()
 }
 
-func versioned(info *workflowpb.WorkflowExecutionInfo) bool {
-	v := info.GetVersioningInfo()
-	return v.GetBehavior() != enumspb.VERSIONING_BEHAVIOR_UNSPECIFIED || v.GetVersionTransition() != nil || v.GetVersioningOverride() != nil
-}
-
 // stuckRun reads the run that is stuck.
 func (g Gate) stuckRun(ctx context.Context, x *Recovery) error {
-	h, err := g.fetch(ctx, &commonpb.WorkflowExecution{WorkflowId: x.Workflow, RunId: x.Run})
+	h, err := g.history(ctx, x.Workflow, x.Run)
 	if err != nil {
-		return unstop(err)
+		return err
 	}
 	started, failure := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes(), ""
 	for _, ev := range h.GetEvents() {
@@ -132,11 +127,19 @@ func (g Gate) stuckRun(ctx context.Context, x *Recovery) error {
 			return refuseRecovery(fmt.Sprintf(`if a worker fails on it, see what this build would do: holdfast replay --query 'WorkflowId="%s"'; a worker of the build that went on with it last can take it`, x.Workflow),
 				"run %s of %q has begun: nothing is wrong with the state that it was started with", x.Run, x.Workflow)
 		}
-		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil && failure == "" {
-			failure, x.Since = cmp.Or(a.GetFailure().GetMessage(), a.GetCause().String()), ev.GetEventTime().AsTime()
+		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil {
+			failure = cmp.Or(a.GetFailure().GetMessage(), a.GetCause().String())
+			if x.Since.IsZero() {
+				x.Since = ev.GetEventTime().AsTime()
+			}
 		}
 	}
 	x.Signals, x.Previous = signalsOf(h), started.GetContinuedExecutionRunId()
+	if !RefusesCheckpoint(failure) { // the server records the first trouble only, which may have been a worker's death
+		if own := g.refusal(ctx, x.Type, h); own != "" && x.Attempts > 1 {
+			failure, x.Since = own, h.GetEvents()[0].GetEventTime().AsTime()
+		}
+	}
 	switch f, ok := replay.ExplainText(failure); {
 	case failure == "":
 		return refuseRecovery("see why it does not begin: holdfast attention", "no worker has failed on run %s of %q", x.Run, x.Workflow)
@@ -154,11 +157,15 @@ func (g Gate) stuckRun(ctx context.Context, x *Recovery) error {
 	return nil
 }
 
-// unstop returns the error of one history as it is: there are no others.
-func unstop(err error) error {
+// history fetches one history, when it is not one of many.
+func (g Gate) history(ctx context.Context, workflow, run string) (*historypb.History, error) {
+	h, err := g.fetch(ctx, &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run})
 	var stopped *stopError
-	if errors.As(err, &stopped) {
-		return stopped.err
+	switch {
+	case errors.As(err, &stopped):
+		return nil, stopped.err
+	case err == nil && len(h.GetEvents()) == 0:
+		return nil, fmt.Errorf("the history of run %s of %q is empty", run, workflow)
 	}
-	return err
+	return h, err
 }

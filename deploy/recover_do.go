@@ -24,7 +24,8 @@ func (g Gate) Recover(ctx context.Context, x *Recovery, reason string) error {
 	if now := d.GetWorkflowExecutionInfo().GetExecution().GetRunId(); now != x.Run {
 		return refuseRecovery("look at it again: holdfast attention", "run %s of %q is not the current one any more; that is %s", x.Run, x.Workflow, now)
 	}
-	if err := g.stuckRun(ctx, &Recovery{Workflow: x.Workflow, Run: x.Run}); err != nil {
+	again := &Recovery{Workflow: x.Workflow, Type: x.Type, Run: x.Run, Attempts: int(d.GetPendingWorkflowTask().GetAttempt())}
+	if err := g.stuckRun(ctx, again); err != nil {
 		return err
 	}
 	resp, err := ask(ctx, g.patience, func(ctx context.Context) (*workflowservice.ResetWorkflowExecutionResponse, error) {
@@ -44,16 +45,16 @@ func (g Gate) Recover(ctx context.Context, x *Recovery, reason string) error {
 // has its task, signals wait outside of it. Server 1.29.1 hands them on by itself; one that does not look beyond the run
 // that is reset would lose them.
 func (g Gate) handOn(ctx context.Context, x *Recovery) error {
-	old, err := g.fetch(ctx, &commonpb.WorkflowExecution{WorkflowId: x.Workflow, RunId: x.Run})
+	old, err := g.history(ctx, x.Workflow, x.Run)
 	if err != nil {
-		return fmt.Errorf("%q goes on in run %s; whether it has the signals of run %s cannot be seen: %w", x.Workflow, x.NewRun, x.Run, unstop(err))
+		return fmt.Errorf("%q goes on in run %s; whether it has the signals of run %s cannot be seen: %w", x.Workflow, x.NewRun, x.Run, err)
 	}
 	if x.Signals = signalsOf(old); len(x.Signals) == 0 {
 		return nil
 	}
-	h, err := g.fetch(ctx, &commonpb.WorkflowExecution{WorkflowId: x.Workflow, RunId: x.NewRun})
+	h, err := g.history(ctx, x.Workflow, x.NewRun)
 	if err != nil {
-		return fmt.Errorf("%q goes on in run %s; whether it has the %d signals of run %s cannot be seen: %w", x.Workflow, x.NewRun, len(x.Signals), x.Run, unstop(err))
+		return fmt.Errorf("%q goes on in run %s; whether it has the %d signals of run %s cannot be seen: %w", x.Workflow, x.NewRun, len(x.Signals), x.Run, err)
 	}
 	var failed []error
 	for _, s := range lacking(x.Signals, signalsAfterReset(h)) {

@@ -7,6 +7,7 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/versioning"
@@ -114,5 +115,45 @@ func TestASignalIsHandedOnOnce(t *testing.T) {
 	missing := lacking(old, got)
 	if len(missing) != 2 || missing[0] != &old[1] || missing[1] != &old[2] {
 		t.Errorf("missing %+v of %+v", missing, old)
+	}
+}
+
+// A worker may have died with the first task of a run, which is all that the server writes down then.
+func TestAStateThatIsRefusedIsKnownWithoutAWorkersWord(t *testing.T) {
+	t.Parallel()
+	seal := func(schema int, spoil bool) *agent.Checkpoint {
+		c, err := versioning.Seal(schema, map[string]int{"turns": 1})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if spoil {
+			c.State += " "
+		}
+		return c
+	}
+	for name, c := range map[string]struct {
+		in   any
+		want bool
+	}{
+		"altered":           {agent.SessionInput{Checkpoint: seal(2, true)}, true},
+		"newer":             {agent.SessionInput{Checkpoint: seal(versioning.Bounds(agent.WorkflowSession).Newest+1, false)}, true},
+		"of this build":     {agent.SessionInput{Checkpoint: seal(versioning.Bounds(agent.WorkflowSession).Newest, false)}, false},
+		"older":             {agent.SessionInput{Checkpoint: seal(1, false)}, false},
+		"none":              {agent.SessionInput{}, false},
+		"no session at all": {[]int{7}, false},
+	} {
+		input, err := converter.GetDefaultDataConverter().ToPayloads(c.in)
+		if err != nil {
+			t.Fatal(err)
+		}
+		h := &historypb.History{Events: []*historypb.HistoryEvent{{
+			Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
+				WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: input},
+			},
+		}}}
+		why := Gate{}.refusal(t.Context(), agent.WorkflowSession, h)
+		if (why != "") != c.want || c.want && !RefusesCheckpoint(why) {
+			t.Errorf("%s: %q", name, why)
+		}
 	}
 }
