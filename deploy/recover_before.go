@@ -4,7 +4,6 @@ import (
 	"context"
 	"fmt"
 
-	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 
@@ -13,18 +12,16 @@ import (
 )
 
 // runBefore reads the run before a stuck one and replays it: a build that cannot go on with it would be stuck there.
-func (g Gate) runBefore(ctx context.Context, x *Recovery, versioned bool) error {
-	h, err := g.fetch(ctx, &commonpb.WorkflowExecution{WorkflowId: x.Workflow, RunId: x.Previous})
+func (g Gate) runBefore(ctx context.Context, x *Recovery) error {
+	h, err := g.history(ctx, x.Workflow, x.Previous)
 	if err != nil {
-		return refuseRecovery(x.otherwise(), "the run before it, %s, cannot be read: %v", x.Previous, unstop(err))
+		return refuseRecovery(x.otherwise(), "the run before it, %s, cannot be read: %v", x.Previous, err)
 	}
 	if x.Event = closingTask(h, x.Run); x.Event == 0 {
 		return refuseRecovery(x.otherwise(), "the run before it, %s, did not end by continuing as run %s", x.Previous, x.Run)
 	}
-	if versioned {
-		if err := x.beforeStamp(h); err != nil {
-			return err
-		}
+	if err := x.beforeStamp(h); err != nil {
+		return err
 	}
 	if err := g.newPayloads(ctx).restore(ctx, h); err != nil {
 		return refuseRecovery("name the workers' store with --config", "the run before it, %s, has payloads that cannot be read here: %v", x.Previous, err)
@@ -66,8 +63,8 @@ func (x *Recovery) otherwise() string {
 	return fmt.Sprintf("what is left is to go on in a new session: holdfast fork %s --at turn-N", x.Workflow)
 }
 
-// beforeStamp chooses the workflow task that is done again in a run of a worker deployment. The server (1.29.1) writes
-// into the events of some tasks, those that it hands out in its answer to the completion of the one before, a mark of
+// beforeStamp chooses the workflow task that is done again in a run that went on in a worker deployment. The server
+// (1.29.1) writes into the events of some tasks, those that it hands out in its answer to the completion of the one before, a mark of
 // an older form of versioning (use_versioning); a run that is reset behind such a task never gets a worker again, because
 // no worker carries that mark. A turn is reset to a task before it, which repeats nothing; a session, which gets such a
 // task with about every message, is not: its later turns would be given their messages anew.
