@@ -84,12 +84,12 @@ func (c Check) Run(ctx context.Context) (CheckReport, error) {
 // open narrows a query to runs that are open: with others nothing can become any more.
 func open(query string) (string, error) {
 	if strings.TrimSpace(query) == "" {
-		return openRuns, nil
+		return isOpen, nil
 	}
 	if why := unbalanced(query); why != "" {
 		return "", &QueryError{query, why}
 	}
-	return openRuns + " AND (" + query + ")", nil
+	return and(isOpen, "("+query+")"), nil
 }
 
 // checking is a check under way.

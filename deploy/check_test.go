@@ -196,9 +196,9 @@ func TestOnlyRunsThatReplayAndAreOpenAreComparedAndEachOnce(t *testing.T) {
 func TestACheckIsOfOpenRunsWhateverTheQuerySays(t *testing.T) {
 	t.Parallel()
 	for query, want := range map[string]string{
-		"":                    openRuns,
-		" ":                   openRuns,
-		"A = 'x' OR B = 'y'":  openRuns + " AND (A = 'x' OR B = 'y')",
+		"":                    isOpen,
+		" ":                   isOpen,
+		"A = 'x' OR B = 'y'":  isOpen + " AND (A = 'x' OR B = 'y')",
 		"A = 'x') OR (B = ''": "",
 		"A = 'x":              "",
 	} {

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/sdk/converter"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -64,12 +63,6 @@ func uncertain(effects []agent.Effect) []string {
 	return tools
 }
 
-// Search attributes that the server itself gives to runs of worker deployments.
-const (
-	attributeBehavior = "TemporalWorkflowVersioningBehavior"
-	attributeVersion  = "TemporalWorkerDeploymentVersion" // "<deployment>:<build>"
-)
-
 // home returns the build of the worker deployment version that Temporal keeps a run on.
 func home(i *workflowpb.WorkflowExecutionInfo) string {
 	if text(i, attributeBehavior) != "Pinned" {
@@ -77,13 +70,4 @@ func home(i *workflowpb.WorkflowExecutionInfo) string {
 	}
 	_, build, _ := strings.Cut(text(i, attributeVersion), ":")
 	return build
-}
-
-// text returns a search attribute of a run, empty if it has none of that name.
-func text(i *workflowpb.WorkflowExecutionInfo, attribute string) string {
-	var s string
-	if p := i.GetSearchAttributes().GetIndexedFields()[attribute]; p != nil {
-		_ = converter.GetDefaultDataConverter().FromPayload(p, &s) // of another type: no text
-	}
-	return s
 }

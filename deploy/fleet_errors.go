@@ -114,19 +114,3 @@ func isAbsent(err error) bool {
 	)
 	return errors.As(err, &unknown) || errors.As(err, &denied) && strings.Contains(err.Error(), "Worker Deployment") && strings.Contains(err.Error(), "disabled")
 }
-
-func isNotFound(err error) bool {
-	var missing *serviceerror.NotFound
-	return errors.As(err, &missing)
-}
-
-// isFinal says whether asking again cannot help.
-func isFinal(err error) bool {
-	var (
-		denied  *serviceerror.PermissionDenied
-		invalid *serviceerror.InvalidArgument
-		unknown *serviceerror.Unimplemented
-		gone    *serviceerror.NamespaceNotFound
-	)
-	return errors.As(err, &denied) || errors.As(err, &invalid) || errors.As(err, &unknown) || errors.As(err, &gone)
-}

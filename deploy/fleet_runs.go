@@ -12,10 +12,14 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 )
 
-// attributeDeployment is given by the server, as attributeVersion and attributeBehavior are. All three say where a
-// run is with its versioning override, if it has one (measured on server 1.29.1). A run that moves on by itself is on
-// the build that took its last task, although its next one may go elsewhere.
-const attributeDeployment = "TemporalWorkerDeployment"
+// Search attributes that the server gives to runs of worker deployments. They say where a run is with its versioning
+// override, if it has one (measured on server 1.29.1). A run that moves on by itself is on the build that took its last
+// task, although its next one may go elsewhere.
+const (
+	attributeDeployment = "TemporalWorkerDeployment"
+	attributeVersion    = "TemporalWorkerDeploymentVersion" // "<deployment>:<build>"
+	attributeBehavior   = "TemporalWorkflowVersioningBehavior"
+)
 
 // attributeChanges is written by the SDK: "<change id>-<number>" for each change id that a run has read.
 const attributeChanges = "TemporalChangeVersion"
@@ -109,4 +113,10 @@ func attribute(info *workflowpb.WorkflowExecutionInfo, name string, v any) {
 	if p := info.GetSearchAttributes().GetIndexedFields()[name]; p != nil {
 		_ = converter.GetDefaultDataConverter().FromPayload(p, v) // of another type: nothing
 	}
+}
+
+// text returns a search attribute of a run, empty if it has none of that name that is a text.
+func text(info *workflowpb.WorkflowExecutionInfo, name string) (s string) {
+	attribute(info, name, &s)
+	return s
 }

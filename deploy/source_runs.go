@@ -16,11 +16,6 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 )
 
-const (
-	ourTypes = "(WorkflowType = '" + agent.WorkflowSession + "' OR WorkflowType = '" + agent.WorkflowTurn + "')"
-	openRuns = "ExecutionStatus = 'Running'"
-)
-
 // listPage is how many runs are asked for at once.
 const listPage = 200
 
@@ -44,12 +39,12 @@ func (e *QueryError) Error() string { return fmt.Sprintf("query %q: %s", e.Query
 // restrict narrows a query to our workflow types, whatever stands in it.
 func restrict(query string) (string, error) {
 	if strings.TrimSpace(query) == "" {
-		query = openRuns
+		query = isOpen
 	}
 	if why := unbalanced(query); why != "" {
 		return "", &QueryError{query, why}
 	}
-	return ourTypes + " AND (" + query + ")", nil
+	return and(isOurs, "("+query+")"), nil
 }
 
 // unbalanced says what in a query would reach beyond the parentheses that it is put into.
@@ -161,9 +156,7 @@ func (g Gate) continued(ctx context.Context, workflow string, h *historypb.Histo
 	}
 	typ := first.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType()
 	x := &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run}
-	d, err := ask(ctx, g.patience, func(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-		return g.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{Namespace: g.Namespace, Execution: x})
-	})
+	d, err := g.describe(ctx, workflow, run)
 	info := d.GetWorkflowExecutionInfo()
 	switch {
 	case isOutage(err):

@@ -50,7 +50,7 @@ func FuzzRestrict(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, query string) {
 		got, err := restrict(query)
-		if err == nil && (!strings.HasPrefix(got, ourTypes+" AND (") || unbalanced(got) != "") {
+		if err == nil && (!strings.HasPrefix(got, isOurs+" AND (") || unbalanced(got) != "") {
 			t.Errorf("%q became %q", query, got)
 		}
 	})
