@@ -3,6 +3,7 @@ package starter
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 	"time"
@@ -75,7 +76,8 @@ func (o *attentionOptions) run(ctx context.Context) error {
 	late := time.AfterFunc(patience, func() { o.app.note("looking at every open run") })
 	defer late.Stop()
 	found, err := f.attention(ctx)
-	if err != nil {
+	var unseen *unseenError
+	if err != nil && !errors.As(err, &unseen) {
 		return err
 	}
 	sortMatters(found)
@@ -85,13 +87,16 @@ func (o *attentionOptions) run(ctx context.Context) error {
 		}{append([]matter{}, found...)}); err != nil {
 			return err
 		}
-	} else {
+	} else if len(found) > 0 || unseen == nil {
 		o.app.printMatters(found, time.Now())
 	}
 	if silent := f.silence(); len(silent) > 0 {
 		o.app.note("no worker answers on %s: this is what the server and the histories know", line(silent[0], 160))
 	}
-	if len(found) > 0 {
+	switch {
+	case unseen != nil:
+		return unseen
+	case len(found) > 0:
 		return &exitError{code: ExitWaiting}
 	}
 	return nil

@@ -21,11 +21,25 @@ const openRuns = "ExecutionStatus = 'Running' AND (WorkflowType = '" + agent.Wor
 // looksAtOnce bounds how many runs are looked at in parallel.
 const looksAtOnce = 16
 
-// attention looks at every open run. A run that ends meanwhile needs nobody any more.
+// An unseenError reports runs that could not be looked at, whatever they may need.
+type unseenError struct {
+	runs  int
+	first address
+	err   error // the first one's
+}
+
+func (e *unseenError) Error() string {
+	return fmt.Sprintf("%s could not be looked at and may need somebody, first %s: %v", count(e.runs, "open run"), e.first, e.err)
+}
+
+func (e *unseenError) Unwrap() error { return e.err }
+
+// attention looks at every open run. A run that ends meanwhile needs nobody any more, and one that cannot be looked at
+// hides no other: what was found stands beside an [*unseenError].
 func (f *finder) attention(ctx context.Context) ([]matter, error) {
 	var runs []address
 	err := f.conn.list(ctx, openRuns, func(info *workflowpb.WorkflowExecutionInfo) bool {
-		if at, err := parseAddress(info.GetExecution().GetWorkflowId()); err == nil {
+		if at, ok := addressOf(info); ok {
 			runs = append(runs, at)
 		}
 		return true
@@ -34,25 +48,41 @@ func (f *finder) attention(ctx context.Context) ([]matter, error) {
 		return nil, err
 	}
 	var (
-		mu    sync.Mutex
-		found []matter
+		mu     sync.Mutex
+		found  []matter
+		unseen unseenError
 	)
-	all, ctx := errgroup.WithContext(ctx)
+	all, within := errgroup.WithContext(ctx)
 	all.SetLimit(looksAtOnce)
 	for _, at := range runs {
 		all.Go(func() error {
-			here, err := f.matters(ctx, at)
+			here, err := f.matters(within, at)
 			mu.Lock()
 			defer mu.Unlock()
 			found = append(found, here...)
-			if isNotFound(err) {
+			switch {
+			case err == nil || isNotFound(err):
 				return nil
+			case within.Err() != nil || isOutage(err):
+				return err
 			}
-			return err
+			if unseen.runs++; unseen.runs == 1 {
+				unseen.first, unseen.err = at, err
+			}
+			return nil
 		})
 	}
-	err = all.Wait()
+	if err = all.Wait(); err == nil && unseen.runs > 0 {
+		err = &unseen
+	}
 	return distinct(found), err
+}
+
+// addressOf is what a run is to us. A workflow type says little in a namespace that others use as well: a session has
+// no turn's id, and a turn no session's.
+func addressOf(info *workflowpb.WorkflowExecutionInfo) (address, bool) {
+	at, err := parseAddress(info.GetExecution().GetWorkflowId())
+	return at, err == nil && (at.turn == 0) == (info.GetType().GetName() == agent.WorkflowSession)
 }
 
 // distinct drops what two runs say of the same effect.
