@@ -190,7 +190,7 @@ func (o *deployCheckOptions) next(r deploy.CheckReport) []string {
 	}
 	for _, d := range r.Drift {
 		if d.Then == deploy.FateStays {
-			out = append(out, fmt.Sprintf("keep workers of %s until nothing needs them: holdfast deploy drain %s%s", line(d.From, 128), line(d.From, 128), flag))
+			out = append(out, fmt.Sprintf("keep workers of %s until nothing needs them: holdfast deploy drain %s%s", line(d.From, 128), word(d.From), flag))
 		}
 	}
 	return out

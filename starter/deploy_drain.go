@@ -56,7 +56,7 @@ func (o *deployDrainOptions) run(ctx context.Context) error {
 		return err
 	}
 	defer c.Close()
-	watch := &drainPrinter{app: o.app, build: o.build}
+	watch := &drainPrinter{app: o.app, build: o.build, flag: o.flag()}
 	do := deploy.DrainOptions{Build: o.build, Each: watch.event}
 	if o.move {
 		m := &deploy.Mover{Binary: worker.BuildID()}
@@ -98,10 +98,10 @@ func (o *deployDrainOptions) report(p *drainPrinter, d *deploy.Drain) error {
 	}
 	if len(d.Held) == 0 {
 		return withHint(&exitError{ExitWaiting, fmt.Errorf("no open run was seen that needs build %q, and one look is not enough", line(d.Build, 64))},
-			"look again: holdfast deploy drain %s%s", o.build, o.flag())
+			"look again: holdfast deploy drain %s%s", word(o.build), o.flag())
 	}
 	err := fmt.Errorf("%s of build %q", need(int64(len(d.Held))), line(d.Build, 64))
-	hint := "keep its workers; end a turn with: holdfast cancel SESSION; or wait on: holdfast deploy drain " + o.build + o.flag()
+	hint := "keep its workers; end a turn with: holdfast cancel SESSION; or wait on: holdfast deploy drain " + word(o.build) + o.flag()
 	if d.Workers == 0 {
 		hint = "no worker of it polls, so that they stand still: start one"
 	}

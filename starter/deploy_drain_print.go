@@ -13,7 +13,8 @@ import (
 type drainPrinter struct {
 	app   *App
 	build string
-	named int // runs
+	flag  string // see deployOptions.flag
+	named int    // runs
 }
 
 // A drainLine is one such thing with -o json.
@@ -72,7 +73,7 @@ func (p *drainPrinter) began(d *deploy.Drain) {
 }
 
 func (p *drainPrinter) held(h deploy.Held) {
-	what, command := waits(h, p.build, time.Now())
+	what, command := waits(h, word(p.build)+p.flag, time.Now())
 	if p.app.json() {
 		p.tell(drainLine{Type: "held", Held: &h, Waits: what, Command: command}, "")
 		return
@@ -90,12 +91,13 @@ func (p *drainPrinter) held(h deploy.Held) {
 	}
 }
 
-// waits says what a run waits for, as far as its search attributes tell, and the command that answers it.
+// waits says what a run waits for, as far as its search attributes tell, and the command that answers it. The build
+// is written as a command takes it.
 func waits(h deploy.Held, build string, now time.Time) (what, command string) {
 	session := line(h.Session, 64)
 	switch {
 	case h.Type == agent.WorkflowSession:
-		return "a session that was put on the build", "holdfast deploy ramp " + line(build, 128) + " --percent 0 --resumed"
+		return "a session that was put on the build", "holdfast deploy ramp " + build + " --percent 0 --resumed"
 	case h.Session == "":
 		return "a workflow of type " + line(h.Type, 64), "temporal workflow describe -w '" + line(h.Workflow, 120) + "'"
 	case h.Approvals > 0:

@@ -50,7 +50,7 @@ func (o *deployPromoteOptions) run(ctx context.Context) error {
 	case err != nil && p == nil:
 		return o.explain(err)
 	case err != nil:
-		return withHint(fmt.Errorf("build %q is current, and not all is done that belongs to it: %w", o.build, err), "do it again: holdfast deploy promote %s%s", o.build, o.flag())
+		return withHint(fmt.Errorf("build %q is current, and not all is done that belongs to it: %w", o.build, err), "do it again: holdfast deploy promote %s%s", word(o.build), o.flag())
 	}
 	o.app.warnGaps(p.Build, p.Before, p.Gaps)
 	if o.app.json() {
@@ -59,7 +59,7 @@ func (o *deployPromoteOptions) run(ctx context.Context) error {
 		o.print(p)
 	}
 	if err == nil && len(p.Left) > 0 {
-		err = withHint(fmt.Errorf("%s could not be let go: %w", count(len(p.Left), "session"), p.Left[0].Err()), "do it again: holdfast deploy promote %s%s", o.build, o.flag())
+		err = withHint(fmt.Errorf("%s could not be let go: %w", count(len(p.Left), "session"), p.Left[0].Err()), "do it again: holdfast deploy promote %s%s", word(o.build), o.flag())
 	}
 	return err
 }
@@ -89,10 +89,10 @@ func (o *deployPromoteOptions) print(p *deploy.Promotion) {
 			count(int(h.Runs), "open run"), line(h.Build, 64), h.Waiting, h.Workers)
 	}
 	for _, h := range p.Held {
-		o.app.note("keep the workers of %s; next: holdfast deploy drain %s%s", line(h.Build, 64), line(h.Build, 64), o.flag())
+		o.app.note("keep the workers of %s; next: holdfast deploy drain %s%s", line(h.Build, 64), word(h.Build), o.flag())
 	}
 	if len(p.Held) == 0 && p.Before != "" && !p.Already {
-		o.app.note("next: holdfast deploy drain %s%s", line(p.Before, 64), o.flag())
+		o.app.note("next: holdfast deploy drain %s%s", word(p.Before), o.flag())
 	}
 }
 

@@ -85,10 +85,10 @@ func (o *deployRampOptions) run(ctx context.Context) error {
 		fmt.Fprintf(o.app.Out, "build %s takes no share\n", line(r.Build, 64))
 	case r.Percent == 0:
 		fmt.Fprintf(o.app.Out, "build %s takes no share any more; its ramp was %v%%\n", line(r.Build, 64), r.Before)
-		o.app.note("what began on it goes on there; next: holdfast deploy drain %s%s", line(r.Build, 64), o.flag())
+		o.app.note("what began on it goes on there; next: holdfast deploy drain %s%s", word(r.Build), o.flag())
 	default:
 		fmt.Fprintf(o.app.Out, "build %s takes %v%% of what begins, before it was %v%%\n", line(r.Build, 64), r.Percent, r.Before)
-		o.app.note("next: holdfast deploy status%s; then more, or holdfast deploy promote %s%s", o.flag(), line(r.Build, 64), o.flag())
+		o.app.note("next: holdfast deploy status%s; then more, or holdfast deploy promote %s%s", o.flag(), word(r.Build), o.flag())
 	}
 	return nil
 }

@@ -241,9 +241,9 @@ func (o *deployStatusOptions) next(s *deploy.Status) {
 			o.app.warn("no worker of the current build %s polls", line(b.ID, 64))
 		case b.Standing == deploy.Current || b.Standing == deploy.Ramping:
 		case open.Held > 0 && !b.Polls():
-			o.app.warn("%s of build %s, and no worker of it polls; next: holdfast deploy drain %s --move%s", need(open.Held), line(b.ID, 64), line(b.ID, 64), o.flag())
+			o.app.warn("%s of build %s, and no worker of it polls; next: holdfast deploy drain %s --move%s", need(open.Held), line(b.ID, 64), word(b.ID), o.flag())
 		case open.Held > open.Canaries:
-			o.app.note("%s of build %s; next: holdfast deploy drain %s%s", need(open.Held), line(b.ID, 64), line(b.ID, 64), o.flag())
+			o.app.note("%s of build %s; next: holdfast deploy drain %s%s", need(open.Held), line(b.ID, 64), word(b.ID), o.flag())
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -40,6 +41,23 @@ func TestWhatHoldsABuildIsNamedWithItsAnswer(t *testing.T) {
 		what, command := waits(test.held, "v1", now)
 		if what != test.what || command != test.command {
 			t.Errorf("%+v: %q, %q, want %q, %q", test.held, what, command, test.what, test.command)
+		}
+	}
+}
+
+// TestACommandNamesAWholeBuildAndNothingElse: whatever stands in its id, the command can be pasted into a shell.
+func TestACommandNamesAWholeBuildAndNothingElse(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("v", 128) // the longest that a worker takes
+	for build, want := range map[string]string{"v1": "v1", long: long, "$(id); a'b": `'$(id); a'\''b'`} {
+		var errs strings.Builder
+		o := &deployStatusOptions{deployOptions: &deployOptions{app: &App{Err: &errs}, deployment: "agents"}}
+		o.next(&deploy.Status{
+			Deployment: deploy.Deployment{Current: "v9", Builds: []deploy.Build{{ID: build, Standing: deploy.Draining, Workers: 1}}},
+			Rows:       []deploy.BuildStatus{{Open: deploy.Open{Held: 1}}},
+		})
+		if command := "holdfast deploy drain " + want + " --deployment agents\n"; !strings.HasSuffix(errs.String(), command) {
+			t.Errorf("%q: %q does not end with %q", build, errs.String(), command)
 		}
 	}
 }
