@@ -2,10 +2,11 @@ package agent
 
 import (
 	"errors"
+	"slices"
 	"time"
 )
 
-// A Status is where a turn stands. The last four are final.
+// A Status is where a turn stands. Some are final: see [FinalStatuses].
 type Status string
 
 // The statuses of a turn.
@@ -19,9 +20,14 @@ const (
 	StatusBudget Status = "budget_exhausted"
 )
 
+// FinalStatuses returns those that a turn ends with, in the order in which they are shown.
+func FinalStatuses() []Status {
+	return []Status{StatusDone, StatusFailed, StatusCancelled, StatusBudget}
+}
+
 // Final says whether a turn of this status has ended.
 func (s Status) Final() bool {
-	return s == StatusDone || s == StatusFailed || s == StatusCancelled || s == StatusBudget
+	return slices.Contains(FinalStatuses(), s)
 }
 
 // Limits bound one turn. They come from the configuration of the worker that opened the turn and are

@@ -27,16 +27,16 @@ type Fleet struct {
 	// Payloads decodes how turns ended; nil is the SDK's default.
 	Payloads converter.DataConverter
 
-	silence time.Duration // 0: see pollsWithin
+	silence time.Duration // 0: see PollsWithin
 }
 
 // asksAtOnce bounds how many requests are on their way to the server.
 const asksAtOnce = 8
 
-// pollsWithin is how long after its last poll a worker counts as one that polls: a poll waits for work up to a
+// PollsWithin is how long after its last poll a worker counts as one that polls: a poll waits for work up to a
 // minute, and the server notes when one begins and when it is given up (measured on server 1.29.1). A worker that
 // was killed counts for as long.
-const pollsWithin = 70 * time.Second
+const PollsWithin = 70 * time.Second
 
 // A Standing is what Temporal does with a build.
 type Standing string
@@ -241,7 +241,7 @@ func (f Fleet) lookAtPollers(ctx context.Context, queue string, builds []Build) 
 		for i := range builds {
 			if b := &builds[i]; b.ID == version.GetBuildId() {
 				last := moment(p.GetLastAccessTime())
-				if time.Since(last) < cmp.Or(f.silence, pollsWithin) {
+				if time.Since(last) < cmp.Or(f.silence, PollsWithin) {
 					b.Workers++
 				}
 				b.Polled = later(b.Polled, last)

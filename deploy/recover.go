@@ -11,7 +11,6 @@ import (
 	commonpb "go.temporal.io/api/common/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
-	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
@@ -70,8 +69,7 @@ func RefusesCheckpoint(failure string) bool {
 // what starting it again will do. It changes nothing. A run that is not to be started again is a [*NotRecoverableError].
 func (g Gate) Recovery(ctx context.Context, workflow, run string) (*Recovery, error) {
 	d, err := g.describe(ctx, workflow, run)
-	var gone *serviceerror.NotFound
-	if errors.As(err, &gone) {
+	if isNotFound(err) {
 		return nil, refuseRecovery("see what there is: holdfast sessions, holdfast attention", "there is no run of %q", workflow)
 	}
 	if err != nil {

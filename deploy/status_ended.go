@@ -47,11 +47,6 @@ func (e *Ended) MeanSteps() (steps float64, ok bool) {
 	return float64(e.Steps) / float64(e.Read), true
 }
 
-// finals are the statuses that a turn ends with.
-func finals() []agent.Status {
-	return []agent.Status{agent.StatusDone, agent.StatusFailed, agent.StatusCancelled, agent.StatusBudget}
-}
-
 // ended counts the turns that ended on a build and reads the latest. It returns nil if there was none.
 func (f Fleet) ended(ctx context.Context, build string, o StatusOptions) (*Ended, error) {
 	query := and(isTurn, f.on(build), hasEnded, "CloseTime >= "+literal(o.After.UTC().Format(time.RFC3339Nano)))
@@ -60,16 +55,17 @@ func (f Fleet) ended(ctx context.Context, build string, o StatusOptions) (*Ended
 	if e.Turns, err = f.count(ctx, query); err != nil || e.Turns == 0 {
 		return nil, err
 	}
-	numbers := make([]int64, len(finals()))
+	finals := agent.FinalStatuses()
+	numbers := make([]int64, len(finals))
 	var asks []counting
-	for i, s := range finals() {
+	for i, s := range finals {
 		asks = append(asks, counting{&numbers[i], and(query, agent.AttributeStatus+" = "+literal(string(s)))})
 	}
 	if err := f.counts(ctx, asks...); err != nil {
 		return nil, err
 	}
 	e.Lost = e.Turns
-	for i, s := range finals() {
+	for i, s := range finals {
 		e.Statuses[s] = numbers[i]
 		e.Lost -= numbers[i]
 	}

@@ -154,7 +154,7 @@ func (f *finder) held(ctx context.Context, at address, d *workflowservice.Descri
 	}
 	run, now := placementOf(d.GetWorkflowExecutionInfo()), time.Now()
 	m := matter{Kind: matterHeld, Session: at.session, Turn: at.turn, Workflow: at.workflow(), Since: lyingSince(d)}
-	switch to, last, missing := p.missing(run, now, pollsWithin); {
+	switch to, last, missing := p.missing(run, now, deploy.PollsWithin); {
 	case missing:
 		m.What, m.Build, m.Command = fmt.Sprintf("waits for %s, and no worker of it polls", to), to.build, workerCommand(to)
 		m.Advice = replaceAdvice(to)

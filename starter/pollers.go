@@ -12,6 +12,8 @@ import (
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+
+	"github.com/holdfast-run/holdfast/deploy"
 )
 
 // A placement is the build of a worker deployment that a run is bound to; the zero value is none.
@@ -76,9 +78,6 @@ type pollers struct {
 	newest placement            // of a deployment that polls, when none is routed to
 }
 
-// pollsWithin is how old the latest poll of a worker that is there may be: a poll is held open for a minute.
-const pollsWithin = 70 * time.Second
-
 // pollers asks the server who polls a task queue, for either kind of task: a worker that is busy with activities
 // still asks for the tasks of workflows.
 func (c *conn) pollers(ctx context.Context, queue string) (*pollers, error) {
@@ -135,7 +134,7 @@ func (p *pollers) missing(run placement, now time.Time, within time.Duration) (a
 
 // unrouted says whether a run's tasks go nowhere: only builds of a deployment poll, and none of them is the current one.
 func (p *pollers) unrouted(run placement, now time.Time) bool {
-	return !run.pinned && len(p.routed) == 0 && p.newest.deployment != "" && now.Sub(p.last[""]) > pollsWithin
+	return !run.pinned && len(p.routed) == 0 && p.newest.deployment != "" && now.Sub(p.last[""]) > deploy.PollsWithin
 }
 
 // latest returns the latest poll of all.

@@ -10,6 +10,8 @@ import (
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 	"google.golang.org/protobuf/types/known/timestamppb"
+
+	"github.com/holdfast-run/holdfast/deploy"
 )
 
 func version(build string) *deploymentpb.WorkerDeploymentVersion {
@@ -41,7 +43,7 @@ func TestARunIsHeldByTheBuildThatNobodyPollsFor(t *testing.T) {
 	now := time.Now()
 	pinned := placement{"agents", "v1", true}
 	auto := placement{"agents", "v1", false}
-	const long = 2 * pollsWithin
+	const long = 2 * deploy.PollsWithin
 	for name, c := range map[string]struct {
 		run      placement
 		current  string
@@ -61,7 +63,7 @@ func TestARunIsHeldByTheBuildThatNobodyPollsFor(t *testing.T) {
 		"nobody has ever polled, and no build is involved": {placement{}, "", nil, "", false},
 	} {
 		p := polled(c.current, c.ago, now)
-		at, _, ok := p.missing(c.run, now, pollsWithin)
+		at, _, ok := p.missing(c.run, now, deploy.PollsWithin)
 		if at.build != c.missing || ok != (c.missing != "") || p.unrouted(c.run, now) != c.unrouted {
 			t.Errorf("%s: missing %q, unrouted %v", name, at.build, p.unrouted(c.run, now))
 		}

@@ -29,6 +29,12 @@ type InventoryAgent struct {
 	Upgrade    agent.Upgrade    `json:"upgrade"`
 }
 
+// Changes says in words what differs between an older definition of the agent and this one: those that people are
+// shown who are asked about an upgrade.
+func (a InventoryAgent) Changes(old agent.Definition) []string {
+	return activities.Changes(old, a.Definition)
+}
+
 // Inventory says what [Options.Run] would work with, without Temporal and the store: it starts the file's MCP servers,
 // lists their tools and ends them again. What is wrong with the configuration comes back as a *[ConfigError] that shows
 // no secret. The tools are those that the program adds.
