@@ -78,7 +78,8 @@ func (e edit) ways() []way {
 	return []way{heart}
 }
 
-// explained wants a finding to name the cause, and Temporal's own replay to see what the table says that it sees.
+// explained wants a finding to name the cause, all to name their events, and Temporal's own replay to see what the table
+// says that it sees.
 func (e edit) explained(t *testing.T, how way, r report) {
 	t.Helper()
 	t.Logf("%s says:\n%s", how, r)
@@ -86,6 +87,9 @@ func (e edit) explained(t *testing.T, how way, r report) {
 	for _, f := range r.Failures {
 		temporal = temporal || f.Temporal
 		for _, found := range f.Findings {
+			if found.Event < 1 {
+				t.Errorf("%s: a finding names no event: %+v", f.Source, found)
+			}
 			text := fmt.Sprintf("%s: history has %s, this build wants %s", found.Cause, found.Recorded, found.Wanted)
 			named = named || !slices.ContainsFunc(e.Finds, func(word string) bool { return !strings.Contains(text, word) })
 		}

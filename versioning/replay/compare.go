@@ -32,13 +32,14 @@ func compare(h *historypb.History, w *watch, stopped bool) []Difference {
 }
 
 // commands compares those of one kind in order, up to those of a workflow task. Where they part, the task says
-// which side has one too many. What the code asked for and cancelled before Temporal heard of it left no event.
+// which side has one too many: also of the same ones, where Temporal's replay has stopped. What the code asked for and
+// cancelled before Temporal heard of it left no event.
 func commands(past, now []command, until int64) []Difference {
 	var out []Difference
 	for len(past) > 0 && len(now) > 0 {
 		p, n := past[0], now[0]
 		switch {
-		case p.same(n):
+		case p.same(n) && (p.task == n.task || p.kind == kindLocal || until == math.MaxInt64):
 			past, now = past[1:], now[1:]
 		case n.dropped() && len(now) > len(past):
 			now = now[1:]

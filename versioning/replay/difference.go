@@ -51,7 +51,9 @@ type Mismatch struct {
 	// Differences are in the order of history.
 	Differences []Difference
 
-	marker int64 // the event of the change number
+	marker  int64 // the event of the change number
+	found   place // what Temporal's error is about
+	reached int64 // the event behind which Temporal's replay has stopped, as far as is known
 }
 
 func (m *Mismatch) Error() string {

@@ -74,6 +74,9 @@ func (m *Mismatch) stopped() (r reading, ok bool) {
 			Advice: "mend the code, or let " + m.others(),
 		}}
 	}
+	if m.found.event != 0 {
+		r.Event, r.Recorded = m.found.event, clip(m.found.what, maxClipped)
+	}
 	switch {
 	case r.Event != 0:
 	case r.number && m.marker != 0:
@@ -82,6 +85,8 @@ func (m *Mismatch) stopped() (r reading, ok bool) {
 		r.Event = 1 // what was carried into the run is there, and what has no place belongs there
 	case len(m.Differences) > 0:
 		r.Event = m.Differences[0].Event
+	default:
+		r.Event = m.reached
 	}
 	if r.Advice == "" {
 		r.Advice = m.advice()

@@ -13,7 +13,7 @@ var commandNames = map[string]string{
 	"ScheduleActivityTask": string(kindActivity), "ActivityTaskScheduled": string(kindActivity), "Activity": string(kindActivity),
 	"StartTimer": string(kindTimer), "TimerStarted": string(kindTimer), "Timer": string(kindTimer),
 	"StartChildWorkflowExecution": string(kindChild), "StartChildWorkflowExecutionInitiated": string(kindChild), "ChildWorkflow": string(kindChild),
-	"SignalExternalWorkflowExecution": string(kindSignal), "SignalExternalWorkflowExecutionInitiated": string(kindSignal), "ExternalWorkflow": string(kindSignal),
+	"SignalExternalWorkflowExecution": string(kindSignal), "SignalExternalWorkflowExecutionInitiated": string(kindSignal), "Signal": string(kindSignal),
 	"UpsertWorkflowSearchAttributes": string(kindAttributes), "UpsertSearchAttributes": string(kindAttributes),
 	"RecordMarker": "marker", "MarkerRecorded": "marker", "Marker": "marker",
 	"CancelTimer": "cancelling a timer", "TimerCanceled": "cancelling a timer",
@@ -34,6 +34,8 @@ var (
 	printedLocal  = regexp.MustCompile(`ActivityType\\*":\\*"([^"\\]*)`)
 	printedMarker = regexp.MustCompile(`MarkerName:(\w+)`)
 	printedTimer  = regexp.MustCompile(`StartToFireTimeout:\(Seconds:(\d+)`)
+	printedID     = regexp.MustCompile(`\((?:ActivityId|TimerId):([^,)]*)`)
+	printedAsked  = regexp.MustCompile(`\bScheduledEventId:(\d+)`)
 	printedEvent  = regexp.MustCompile(`\(EventId:(\d+)`)
 	printedTask   = regexp.MustCompile(`WorkflowTaskCompletedEventId:(\d+)|workflow_task_completed_event_id:(\d+)`)
 )
@@ -59,6 +61,24 @@ func named(printed string) string {
 		return name
 	}
 	return strings.TrimSpace(name + " " + clip(first(printedName, rest), maxClipped))
+}
+
+// printed returns what is to be looked for in history of a printed event.
+func printed(event string) clue {
+	theirs, rest, _ := strings.Cut(event, ": ")
+	switch theirs {
+	case "ActivityTaskScheduled":
+		return clue{kind: "Activity", id: first(printedID, rest)}
+	case "ActivityTaskCompleted", "ActivityTaskFailed", "ActivityTaskTimedOut", "ActivityTaskCanceled":
+		id, _ := strconv.ParseInt(first(printedAsked, rest), 10, 64)
+		return clue{event: id, then: "ended"}
+	case "TimerStarted":
+		return clue{kind: "Timer", id: first(printedID, rest)}
+	case "TimerCanceled":
+		return clue{kind: "Timer", id: first(printedID, rest), then: "Canceled"}
+	}
+	id, _ := strconv.ParseInt(first(printedEvent, rest), 10, 64)
+	return clue{event: id}
 }
 
 // eventIn returns the number of a printed event. Some are printed without it: these stand behind the task that is.

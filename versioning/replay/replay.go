@@ -67,16 +67,24 @@ func (r Replayer) Run(h *historypb.History) (out Replayed, err error) {
 	if stop == nil && len(differences) == 0 {
 		return out, nil
 	}
-	return out, mismatch(h, out, stop, differences)
+	return out, mismatch(h, out, stop, differences, w.last)
 }
 
 // otherEnd begins the error of a replay that went all the way and did not end like history (sdk-go
 // internal_worker.go). It prints all of a response, and the run's end in our own words says more.
 const otherEnd = "replay workflow doesn't return the same result"
 
-// mismatch says where the two part, and which build had written that.
-func mismatch(h *historypb.History, of Replayed, stop error, differences []Difference) *Mismatch {
-	m := &Mismatch{Workflow: of.Workflow, Run: of.Run, Type: of.Type, Change: of.Change, Temporal: stop, Differences: differences}
+// mismatch says where the two part, and which build had written that. The last task is that in which the code asked for
+// anything.
+func mismatch(h *historypb.History, of Replayed, stop error, differences []Difference, last int64) *Mismatch {
+	m := &Mismatch{
+		Workflow: of.Workflow, Run: of.Run, Type: of.Type, Change: of.Change, Temporal: stop, Differences: differences,
+		reached: last + 1, // the end of a task follows its beginning
+	}
+	if stop != nil {
+		r, _ := explainText(stop.Error(), thisBuild)
+		m.found = r.about.find(h)
+	}
 	m.marker, _ = numberOf(h, of.Type)
 	at := int64(len(h.GetEvents()))
 	switch found, ok := m.stopped(); {

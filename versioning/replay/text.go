@@ -31,6 +31,7 @@ type reading struct {
 	whole   bool // it explains all that differs
 	number  bool // it is about the run's change number
 	carried bool // it is about what was carried into the run
+	about   clue // the command that it is about, where history knows more of it
 }
 
 // A rule reads one kind of text. who is the build that failed.
@@ -53,7 +54,7 @@ var rules = []rule{
 	{regexp.MustCompile(`a matching (\w+) command was expected in history event position (.*?)\. However`), readExpected},
 	{regexp.MustCompile(`(?:lookup failed for scheduledEventID to activityID: scheduleEventID|unable to find activityID for the scheduledEventID): (\d+)`), readLookup},
 	{regexp.MustCompile(`(?s)unable to find activityID for the event: (.*)`), readMissing},
-	{regexp.MustCompile(`invalid state transition: attempt to handle(\w+?)(?:Event)?, CommandType: (\w+), ID: ([^,]*),`), readState},
+	{regexp.MustCompile(`invalid state transition: attempt to (?:handle)?(\w+?)(?:Event)?, CommandType: (\w+), ID: ([^,]*),`), readState},
 	{regexp.MustCompile(`(?s)\[TMPRL1100\] *(.*)`), readSome},
 }
 
@@ -142,7 +143,8 @@ func readLocal(_ string, part []string) reading {
 }
 
 func readMissing(_ string, part []string) reading {
-	return reading{Finding: Difference{Event: eventIn(part[1]), Recorded: named(part[1]), Now: nothing}.finding()}
+	d := Difference{Event: eventIn(part[1]), Recorded: named(part[1]), Now: nothing}
+	return reading{Finding: d.finding(), about: printed(part[1])}
 }
 
 func readExtra(_ string, part []string) reading {
@@ -151,22 +153,22 @@ func readExtra(_ string, part []string) reading {
 
 func readOther(_ string, part []string) reading {
 	d := Difference{Event: eventIn(part[1]), Recorded: named(part[1]), Now: named(part[2])}
-	return reading{Finding: d.finding()}
+	return reading{Finding: d.finding(), about: printed(part[1])}
 }
 
 func readExpected(_ string, part []string) reading {
 	d := Difference{Recorded: commandName(part[1]) + " " + clip(part[2], maxClipped), Now: nothing}
 	d.Event, _ = strconv.ParseInt(part[2], 10, 64) // the SDK names most commands by their event
-	return reading{Finding: d.finding()}
+	return reading{Finding: d.finding(), about: clue{kind: part[1], id: part[2]}}
 }
 
 func readLookup(_ string, part []string) reading {
 	event, _ := strconv.ParseInt(part[1], 10, 64)
-	return reading{Finding: Difference{Event: event, Recorded: string(kindActivity), Now: nothing}.finding()}
+	return reading{Finding: Difference{Event: event, Recorded: string(kindActivity), Now: nothing}.finding(), about: clue{event: event}}
 }
 
 func readState(_ string, part []string) reading {
-	r := reading{}
+	r := reading{about: clue{kind: part[2], id: part[3], then: part[1]}}
 	r.Recorded = commandName(part[2]) + " " + clip(part[3], maxClipped) + ": " + strings.ToLower(clip(part[1], maxClipped))
 	r.Wanted = "the same command in another state"
 	r.Cause = "the code did something else with a command before history went on with it"

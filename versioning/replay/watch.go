@@ -49,7 +49,7 @@ func (w *watch) note(ctx workflow.Context, c command) {
 	}
 	w.last = taskOf(ctx)
 	r := &request{ctx: ctx}
-	c.task, c.dropped = w.last, func() bool { return r.cancelled }
+	c.task, c.dropped = w.last, func() bool { return r.cancelled && c.kind != kindAttributes } // nothing cancels these
 	if c.kind == kindLocal {
 		w.locals = append(w.locals, r)
 	} else {
