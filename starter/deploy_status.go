@@ -131,7 +131,7 @@ func (o *deployStatusOptions) lines() []statusLine {
 		{"IN THE LAST " + brisk(o.since), func(r deploy.BuildStatus) string { return line(r.Build, 64) }},
 		{"turns ended", ended(func(e *deploy.Ended) string { return fmt.Sprint(e.Turns) })},
 	}
-	for _, status := range []agent.Status{agent.StatusDone, agent.StatusFailed, agent.StatusCancelled, agent.StatusBudget} {
+	for _, status := range agent.FinalStatuses() {
 		out = append(out, statusLine{"  " + string(status), ended(func(e *deploy.Ended) string { return part(e.Statuses[status], e.Turns) })})
 	}
 	return append(out,
