@@ -65,7 +65,7 @@ var badAuthority = []falsified{
 		func(d *draft) {
 			d.reword(d.event(continued, 1).GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput(), `\"outcome\":\"pending\"`, `\"outcome\":\"approved\"`)
 		}, false,
-		[]string{"end of the run: continued as new", `\"outcome\":\"approved\"`},
+		[]string{"end of the run: continued as new", `state.requests.asks[0].outcome: history has "approved"`},
 	},
 	{
 		"a person's settlement not looked into", "turn-uncertain-settled", func(d *draft) { d.dropEvents(d.local("settle", 2)) }, true,

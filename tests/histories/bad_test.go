@@ -189,7 +189,7 @@ var bad = []falsified{
 		func(d *draft) {
 			d.reword(d.event(continued, 1).GetWorkflowExecutionContinuedAsNewEventAttributes().GetInput(), `\"step\":1`, `\"step\":2`)
 		}, false,
-		[]string{"end of the run: continued as new", `\"step\":2`},
+		[]string{"end of the run: continued as new", "state.step: history has 2"},
 	},
 	{
 		"another answer to an update", "session-two-turns-closed",
