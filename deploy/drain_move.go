@@ -133,11 +133,11 @@ func (w *drain) stays(ctx context.Context, info *workflowpb.WorkflowExecutionInf
 
 // works returns the type of an activity of the run of which an attempt has been started and not ended.
 func (f Fleet) works(ctx context.Context, x *commonpb.WorkflowExecution) (string, error) {
-	r, err := f.look(ctx, x)
+	r, err := f.server().describe(ctx, x.GetWorkflowId(), x.GetRunId())
 	if err != nil {
 		return "", err
 	}
-	for _, a := range r.RawResponse.GetPendingActivities() {
+	for _, a := range r.GetPendingActivities() {
 		if a.GetState() == enumspb.PENDING_ACTIVITY_STATE_STARTED {
 			return a.GetActivityType().GetName(), nil
 		}

@@ -6,7 +6,6 @@ import (
 	"strings"
 
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 	"go.temporal.io/sdk/converter"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -58,34 +57,18 @@ func (f Fleet) versionText(build string) string { return literal(f.Deployment + 
 func (f Fleet) within() string { return attributeDeployment + " = " + literal(f.Deployment) }
 
 func (f Fleet) count(ctx context.Context, query string) (int64, error) {
-	r, err := ask(ctx, 0, func(ctx context.Context) (*workflowservice.CountWorkflowExecutionsResponse, error) {
-		return f.Client.CountWorkflow(ctx, &workflowservice.CountWorkflowExecutionsRequest{Query: query})
-	})
+	n, err := f.server().count(ctx, query)
 	if err != nil {
 		return 0, fmt.Errorf("counting runs: %w", err)
 	}
-	return r.GetCount(), nil
+	return n, nil
 }
 
-// list asks for runs, the latest first, page by page while each wants more.
 func (f Fleet) list(ctx context.Context, query string, each func(*workflowpb.WorkflowExecutionInfo) bool) error {
-	var token []byte
-	for {
-		r, err := ask(ctx, 0, func(ctx context.Context) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-			return f.Client.ListWorkflow(ctx, &workflowservice.ListWorkflowExecutionsRequest{Query: query, NextPageToken: token, PageSize: listPage})
-		})
-		if err != nil {
-			return fmt.Errorf("listing runs: %w", err)
-		}
-		for _, info := range r.GetExecutions() {
-			if !each(info) {
-				return nil
-			}
-		}
-		if token = r.GetNextPageToken(); len(token) == 0 {
-			return nil
-		}
+	if err := f.server().list(ctx, query, each); err != nil {
+		return fmt.Errorf("listing runs: %w", err)
 	}
+	return nil
 }
 
 // some lists at most n runs.

@@ -12,7 +12,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/holdfast-run/holdfast/versioning/replay"
 )
@@ -68,7 +67,7 @@ func RefusesCheckpoint(failure string) bool {
 // Recovery looks at a run, the current one for "", and at the one before it, replays that with this build, and says
 // what starting it again will do. It changes nothing. A run that is not to be started again is a [*NotRecoverableError].
 func (g Gate) Recovery(ctx context.Context, workflow, run string) (*Recovery, error) {
-	d, err := g.describe(ctx, workflow, run)
+	d, err := g.server().describe(ctx, workflow, run)
 	if isNotFound(err) {
 		return nil, refuseRecovery("see what there is: holdfast sessions, holdfast attention", "there is no run of %q", workflow)
 	}
@@ -90,14 +89,6 @@ func (g Gate) Recovery(ctx context.Context, workflow, run string) (*Recovery, er
 		return nil, err
 	}
 	return x, g.runBefore(ctx, x)
-}
-
-func (g Gate) describe(ctx context.Context, workflow, run string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-	return ask(ctx, g.patience, func(ctx context.Context) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
-		return g.Client.WorkflowService().DescribeWorkflowExecution(ctx, &workflowservice.DescribeWorkflowExecutionRequest{
-			Namespace: g.Namespace, Execution: &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run},
-		})
-	})
 }
 
 // boundTo returns the build that a run goes on with, "" of one that goes on with any.

@@ -17,7 +17,7 @@ import (
 // Recover does what a [Recovery] says, if the run is as it was looked at, and notes the new run in it. Doing it again
 // after an answer was lost is safe: the server knows the request. The reason stands in the history of both runs.
 func (g Gate) Recover(ctx context.Context, x *Recovery, reason string) error {
-	d, err := g.describe(ctx, x.Workflow, "")
+	d, err := g.server().describe(ctx, x.Workflow, "")
 	if err != nil {
 		return err
 	}

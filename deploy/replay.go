@@ -20,7 +20,7 @@ import (
 // A Gate replays many histories against this build. At most Parallel of them are in memory at once, whatever there
 // is to replay, and nothing of a history is kept once its [Item] was handed over. It is safe for concurrent use.
 type Gate struct {
-	// Client and Namespace are for [Gate.Runs] only.
+	// Client and Namespace are for what is on a server: [Gate.Files] needs none.
 	Client    client.Client
 	Namespace string
 	// Register registers the workflows in the form that is meant for replays.

@@ -11,13 +11,9 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	"go.temporal.io/api/serviceerror"
 	workflowpb "go.temporal.io/api/workflow/v1"
-	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
-
-// listPage is how many runs are asked for at once.
-const listPage = 200
 
 // Runs replays the histories of the namespace's sessions and turns that match a query of Temporal's list filter, the
 // open runs for "". A run is fetched by its run id, so that one which ended meanwhile is looked at as it was listed;
@@ -80,35 +76,21 @@ func unbalanced(query string) string {
 	return ""
 }
 
-// list lists the runs page by page while they are looked at.
+// list lists the runs while they are looked at.
 func (g Gate) list(ctx context.Context, query, restricted string, q *queue) error {
-	count, err := ask(ctx, g.patience, func(ctx context.Context) (*workflowservice.CountWorkflowExecutionsResponse, error) {
-		return g.Client.WorkflowService().CountWorkflowExecutions(ctx, &workflowservice.CountWorkflowExecutionsRequest{Namespace: g.Namespace, Query: restricted})
+	s := g.server()
+	count, err := s.count(ctx, restricted)
+	if err != nil {
+		return listError(query, err)
+	}
+	q.expect(int(count))
+	err = s.list(ctx, restricted, func(info *workflowpb.WorkflowExecutionInfo) bool {
+		return !ours(info) || q.put(g.listed(info, info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING))
 	})
-	if err == nil {
-		q.expect(int(count.GetCount()))
-	} else if err := listError(query, err); err != nil {
-		return err
+	if err != nil {
+		return listError(query, err)
 	}
-	var token []byte
-	for {
-		page, err := ask(ctx, g.patience, func(ctx context.Context) (*workflowservice.ListWorkflowExecutionsResponse, error) {
-			return g.Client.WorkflowService().ListWorkflowExecutions(ctx, &workflowservice.ListWorkflowExecutionsRequest{
-				Namespace: g.Namespace, Query: restricted, PageSize: listPage, NextPageToken: token,
-			})
-		})
-		if err != nil {
-			return listError(query, err)
-		}
-		for _, info := range page.GetExecutions() {
-			if ours(info) && !q.put(g.listed(info, info.GetStatus() == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING)) {
-				return nil
-			}
-		}
-		if token = page.GetNextPageToken(); len(token) == 0 {
-			return nil
-		}
-	}
+	return nil
 }
 
 func listError(query string, err error) error {
@@ -156,7 +138,7 @@ func (g Gate) continued(ctx context.Context, workflow string, h *historypb.Histo
 	}
 	typ := first.GetWorkflowExecutionStartedEventAttributes().GetWorkflowType()
 	x := &commonpb.WorkflowExecution{WorkflowId: workflow, RunId: run}
-	d, err := g.describe(ctx, workflow, run)
+	d, err := g.server().describe(ctx, workflow, run)
 	info := d.GetWorkflowExecutionInfo()
 	switch {
 	case isOutage(err):

@@ -11,7 +11,6 @@ import (
 	enumspb "go.temporal.io/api/enums/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
-	"go.temporal.io/sdk/client"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -113,11 +112,11 @@ func (t *troubleLog) add(build, failing string, uncertain int64, stuck *Stuck) {
 
 // stuck says whether a run's next task fails again and again, nil if not, and the build that it goes to.
 func (f Fleet) stuck(ctx context.Context, x *commonpb.WorkflowExecution) (*Stuck, string, error) {
-	r, err := f.look(ctx, x)
+	r, err := f.server().describe(ctx, x.GetWorkflowId(), x.GetRunId())
 	if err != nil {
 		return nil, "", err
 	}
-	pending := r.RawResponse.GetPendingWorkflowTask()
+	pending := r.GetPendingWorkflowTask()
 	if pending.GetAttempt() <= 1 {
 		return nil, "", nil
 	}
@@ -126,13 +125,7 @@ func (f Fleet) stuck(ctx context.Context, x *commonpb.WorkflowExecution) (*Stuck
 		Since: moment(pending.GetOriginalScheduledTime()),
 	}
 	s.Why, s.Replay = f.lastFailure(ctx, x)
-	return s, f.destination(r.RawResponse.GetWorkflowExecutionInfo().GetVersioningInfo()), nil
-}
-
-func (f Fleet) look(ctx context.Context, x *commonpb.WorkflowExecution) (*client.WorkflowExecutionDescription, error) {
-	return ask(ctx, 0, func(ctx context.Context) (*client.WorkflowExecutionDescription, error) {
-		return f.Client.DescribeWorkflow(ctx, x.GetWorkflowId(), x.GetRunId())
-	})
+	return s, f.destination(r.GetWorkflowExecutionInfo().GetVersioningInfo()), nil
 }
 
 // destination returns the build to which the next task of a run goes, "" if it is none of this deployment.
