@@ -5,7 +5,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"strings"
 	"time"
 
 	commonpb "go.temporal.io/api/common/v1"
@@ -13,6 +12,7 @@ import (
 	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 
+	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/versioning/replay"
 )
 
@@ -56,12 +56,6 @@ func (e *NotRecoverableError) Error() string { return e.Why + "; " + e.Advice }
 
 func refuseRecovery(advice, why string, args ...any) error {
 	return &NotRecoverableError{Why: fmt.Sprintf(why, args...), Advice: advice}
-}
-
-// RefusesCheckpoint says whether a workflow task failed because the worker cannot take the state that the run before
-// handed on, from the failure's text: see versioning.CheckpointError.
-func RefusesCheckpoint(failure string) bool {
-	return strings.Contains(failure, "checkpoint of schema ") && strings.Contains(failure, " refused: ")
 }
 
 // Recovery looks at a run, the current one for "", and at the one before it, replays that with this build, and says
@@ -124,7 +118,7 @@ func (g Gate) stuckRun(ctx context.Context, x *Recovery) error {
 		}
 	}
 	x.Signals, x.Previous = signalsOf(h), started.GetContinuedExecutionRunId()
-	if !RefusesCheckpoint(failure) { // the server records the first trouble only, which may have been a worker's death
+	if !versioning.RefusesCheckpoint(failure) { // the server records the first trouble only, which may have been a worker's death
 		if own := g.refusal(ctx, x.Type, h); own != "" && x.Attempts > 1 {
 			failure, x.Since = own, h.GetEvents()[0].GetEventTime().AsTime()
 		}
@@ -132,7 +126,7 @@ func (g Gate) stuckRun(ctx context.Context, x *Recovery) error {
 	switch f, ok := replay.ExplainText(failure); {
 	case failure == "":
 		return refuseRecovery("see why it does not begin: holdfast attention", "no worker has failed on run %s of %q", x.Run, x.Workflow)
-	case !RefusesCheckpoint(failure):
+	case !versioning.RefusesCheckpoint(failure):
 		return refuseRecovery("mend the worker, and it goes on by itself; see: holdfast attention", "it is not its state that no worker can take, but: %s", failure)
 	case ok:
 		x.Why = f.Cause

@@ -83,21 +83,6 @@ func TestOnlyWhatStaysOfARunHasToReplay(t *testing.T) {
 	}
 }
 
-func TestARefusedCheckpointIsKnownByItsText(t *testing.T) {
-	t.Parallel()
-	c, err := versioning.Seal(99, struct{}{})
-	if err != nil {
-		t.Fatal(err)
-	}
-	var v struct{}
-	if err := versioning.Open(c, nil, &v); err == nil || !RefusesCheckpoint(err.Error()) {
-		t.Errorf("%v", err)
-	}
-	if RefusesCheckpoint("[TMPRL1100] nondeterministic workflow: missing replay command") {
-		t.Error("something else is taken for it")
-	}
-}
-
 func TestASignalIsHandedOnOnce(t *testing.T) {
 	t.Parallel()
 	signal := func(name, text string) *historypb.HistoryEvent {
@@ -152,7 +137,7 @@ func TestAStateThatIsRefusedIsKnownWithoutAWorkersWord(t *testing.T) {
 			},
 		}}}
 		why := Gate{}.refusal(t.Context(), agent.WorkflowSession, h)
-		if (why != "") != c.want || c.want && !RefusesCheckpoint(why) {
+		if (why != "") != c.want || c.want && !versioning.RefusesCheckpoint(why) {
 			t.Errorf("%s: %q", name, why)
 		}
 	}

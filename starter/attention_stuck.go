@@ -13,6 +13,7 @@ import (
 	"go.temporal.io/api/workflowservice/v1"
 
 	"github.com/holdfast-run/holdfast/deploy"
+	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/versioning/replay"
 )
 
@@ -87,11 +88,11 @@ func explained(run *commonpb.WorkflowExecution, text, build string, first bool) 
 	}
 	f, ok := replay.ExplainText(text)
 	switch {
-	case ok && deploy.RefusesCheckpoint(text) && !first:
+	case ok && versioning.RefusesCheckpoint(text) && !first:
 		at, _ := parseAddress(id)
 		x.why, x.command = f.Cause, "holdfast recover "+at.String()
 		x.advice = "a worker that can take it goes on by itself; or start again from the state of the run before: " + x.command
-	case ok && deploy.RefusesCheckpoint(text):
+	case ok && versioning.RefusesCheckpoint(text):
 		x.why, x.advice = f.Cause, "a worker of a build that can take it goes on by itself"
 	case ok:
 		x.why, x.command = f.Cause, fmt.Sprintf(`holdfast replay --query 'WorkflowId="%s"'`, line(id, 120))

@@ -5,6 +5,7 @@ import (
 	"encoding/json"
 	"fmt"
 	"strconv"
+	"strings"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -24,6 +25,12 @@ type CheckpointError struct {
 
 func (e *CheckpointError) Error() string {
 	return fmt.Sprintf("checkpoint of schema %d refused: %s", e.Schema, e.Why)
+}
+
+// RefusesCheckpoint says whether a text is that of a [CheckpointError], or quotes it: of the error with which a workflow
+// task failed the server keeps no more than its text.
+func RefusesCheckpoint(text string) bool {
+	return strings.Contains(text, "checkpoint of schema ") && strings.Contains(text, " refused: ")
 }
 
 // Seal makes a checkpoint of state in the given schema. It is deterministic as far as state's JSON form is:

@@ -102,3 +102,18 @@ func FuzzCheckpoint(f *testing.F) {
 		_ = versioning.Open(c, nil, &got)
 	})
 }
+
+func TestARefusedCheckpointIsKnownByItsText(t *testing.T) {
+	t.Parallel()
+	c, err := versioning.Seal(99, struct{}{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	var v struct{}
+	if err := versioning.Open(c, nil, &v); err == nil || !versioning.RefusesCheckpoint(err.Error()) {
+		t.Errorf("%v", err)
+	}
+	if versioning.RefusesCheckpoint("[TMPRL1100] nondeterministic workflow: missing replay command") {
+		t.Error("something else is taken for it")
+	}
+}
