@@ -14,6 +14,7 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/sdk/client"
+	"go.temporal.io/sdk/log"
 	sdkworker "go.temporal.io/sdk/worker"
 	"go.temporal.io/sdk/workflow"
 
@@ -132,7 +133,7 @@ func startCheckParts(t *testing.T) *parts {
 // startForeign leaves an open session that other code has begun.
 func startForeign(t *testing.T, address string) {
 	t.Helper()
-	c, err := client.Dial(client.Options{HostPort: address})
+	c, err := client.Dial(client.Options{HostPort: address, Logger: log.NewStructuredLogger(slog.New(slog.DiscardHandler))})
 	if err != nil {
 		t.Fatal(err)
 	}
