@@ -70,8 +70,8 @@ type Build struct {
 	// Workers are those that poll; see [Build.Polls].
 	Workers int       `json:"workers"`
 	Polled  time.Time `json:"polled,omitzero"` // last, zero if the server remembers no poll
-	// Changes is what the build says of itself: see [Publish]. Nil when it says nothing.
-	Changes *worker.Table `json:"changes,omitempty"`
+	// Table is what the build says of itself: see [worker.Publish]. Nil when it says nothing.
+	Table *worker.Table `json:"changes,omitempty"`
 
 	queues []string
 }
@@ -207,7 +207,7 @@ func (f Fleet) lookAtBuild(ctx context.Context, b *Build) error {
 		return err
 	}
 	info := r.GetWorkerDeploymentVersionInfo()
-	b.Changes = worker.ReadTable(f.payloads(), info.GetMetadata().GetEntries()[worker.TableEntry])
+	b.Table = worker.ReadTable(f.payloads(), info.GetMetadata().GetEntries()[worker.TableEntry])
 	for _, q := range info.GetTaskQueueInfos() {
 		if q.GetType() == enumspb.TASK_QUEUE_TYPE_WORKFLOW {
 			b.queues = append(b.queues, q.GetName())

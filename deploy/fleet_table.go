@@ -7,7 +7,7 @@ import (
 
 // Is says whether a build is the program whose own build id is given.
 func (b Build) Is(binary string) bool {
-	return b.ID == binary || b.Changes != nil && b.Changes.Binary == binary
+	return b.ID == binary || b.Table != nil && b.Table.Binary == binary
 }
 
 // A Gap is a change number that new runs of one build take and that another build does not understand.

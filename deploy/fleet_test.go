@@ -141,19 +141,19 @@ func TestGapsBetweenBuilds(t *testing.T) {
 func TestNumbersThatABuildDoesNotKnow(t *testing.T) {
 	t.Parallel()
 	own := worker.OwnTable().Numbers[agent.WorkflowSession].Newest
-	d := &Deployment{Builds: []Build{{ID: "v2", Changes: numbers(2, own+2, own)}}}
+	d := &Deployment{Builds: []Build{{ID: "v2", Table: numbers(2, own+2, own)}}}
 	var want []int
 	for n := own; n <= own+2; n++ {
 		want = append(want, n)
 	}
-	if diff := cmp.Diff(append([]int{1}, want...), d.foreign(Build{Changes: numbers(2, own-1, 2)}, agent.WorkflowSession)); diff != "" {
+	if diff := cmp.Diff(append([]int{1}, want...), d.foreign(Build{Table: numbers(2, own-1, 2)}, agent.WorkflowSession)); diff != "" {
 		t.Error(diff)
 	}
 	if got := d.foreign(Build{}, agent.WorkflowSession); got != nil {
 		t.Errorf("of a build that says nothing: %v", got)
 	}
-	d.Builds[0].Changes = numbers(1, 1<<40, 1)
-	if got := d.foreign(Build{Changes: numbers(1, 1, 1)}, agent.WorkflowSession); len(got) >= maxNumber {
+	d.Builds[0].Table = numbers(1, 1<<40, 1)
+	if got := d.foreign(Build{Table: numbers(1, 1, 1)}, agent.WorkflowSession); len(got) >= maxNumber {
 		t.Errorf("a foreign table makes us ask for %d numbers", len(got))
 	}
 }
@@ -177,7 +177,7 @@ func run(t *testing.T, kind, id string, attributes map[string]any) *workflowpb.W
 
 func TestWhatABuildCannotTake(t *testing.T) {
 	t.Parallel()
-	b := Build{ID: "v1", Changes: numbers(2, 3, 2)}
+	b := Build{ID: "v1", Table: numbers(2, 3, 2)}
 	for _, test := range []struct {
 		changes any
 		number  int

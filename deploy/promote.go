@@ -134,19 +134,19 @@ func (f Fleet) mayPromote(ctx context.Context, d *Deployment, b Build, force boo
 
 // foreign lists the change numbers that any build of the deployment, or this program, knows and b does not.
 func (d *Deployment) foreign(b Build, kind string) []int {
-	if b.Changes == nil || b.Changes.Numbers[kind].Newest == 0 {
+	if b.Table == nil || b.Table.Numbers[kind].Newest == 0 {
 		return nil
 	}
 	own := worker.OwnTable()
 	most := own.Numbers[kind].Newest
 	for _, other := range d.Builds {
-		if other.Changes != nil {
-			most = max(most, other.Changes.Numbers[kind].Newest)
+		if other.Table != nil {
+			most = max(most, other.Table.Numbers[kind].Newest)
 		}
 	}
 	var out []int
 	for number := 1; number <= min(most, maxNumber); number++ {
-		if !b.Changes.Numbers[kind].Understands(number) {
+		if !b.Table.Numbers[kind].Understands(number) {
 			out = append(out, number)
 		}
 	}

@@ -99,7 +99,7 @@ func (d *Deployment) gapsTo(b Build) []Gap {
 	if err != nil || now.ID == b.ID {
 		return nil
 	}
-	return gaps(b.Changes, now.Changes)
+	return gaps(b.Table, now.Table)
 }
 
 // ErrChanged reports that a deployment was changed while this was about to change it.

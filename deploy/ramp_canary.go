@@ -122,11 +122,11 @@ func (f Fleet) takeBack(ctx context.Context, d *Deployment, c *Canary) error {
 // cannotTake says why a build cannot go on with a run, as far as the build says which change numbers it understands and
 // the run which one it has. Nil is that nothing speaks against it.
 func (b Build) cannotTake(info *workflowpb.WorkflowExecutionInfo) error {
-	if b.Changes == nil {
+	if b.Table == nil {
 		return nil
 	}
 	kind := info.GetType().GetName()
-	n, known := b.Changes.Numbers[kind]
+	n, known := b.Table.Numbers[kind]
 	number := changeOf(info)
 	if !known || number == 0 || n.Understands(number) {
 		return nil

@@ -105,8 +105,8 @@ func TestWhoMayMoveRuns(t *testing.T) {
 		ok  bool
 	}{
 		"the current build":           {Build{ID: "dev-1", Workers: 1}, true},
-		"under another name":          {Build{ID: "v7", Workers: 1, Changes: named}, true},
-		"another build":               {Build{ID: "v7", Workers: 1, Changes: &worker.Table{Binary: "dev-2"}}, false},
+		"under another name":          {Build{ID: "v7", Workers: 1, Table: named}, true},
+		"another build":               {Build{ID: "v7", Workers: 1, Table: &worker.Table{Binary: "dev-2"}}, false},
 		"one that says nothing":       {Build{ID: "v7", Workers: 1}, false},
 		"the current build is silent": {Build{ID: "dev-1"}, false},
 		"none is current":             {Build{}, false},

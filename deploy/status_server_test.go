@@ -63,7 +63,7 @@ func whatABuildSaysOfItself(p *port) {
 		p.Fatal(err)
 	}
 	own := worker.OwnTable()
-	if t := d.Builds[0].Changes; t == nil || !cmp.Equal(*t, own) {
+	if t := d.Builds[0].Table; t == nil || !cmp.Equal(*t, own) {
 		p.Errorf("the build says %+v, want %+v", t, own)
 	}
 	if !d.Builds[0].Is(own.Binary) {
