@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -51,25 +52,45 @@ build that it began on; a session goes on with the current build when it is resu
 	return cmd
 }
 
-// name is the deployment's. A configuration that is not there names none.
+// name is the deployment's.
 func (o *deployOptions) name() (string, error) {
+	name, err := o.named()
+	return cmp.Or(name, defaultDeployment), err
+}
+
+// named is what the flag or the configuration names, "" for none. A configuration that is not there names none.
+func (o *deployOptions) named() (string, error) {
 	if o.deployment != "" {
-		if err := worker.CheckDeployment(o.deployment); err != nil {
-			return "", usageError("--deployment: %v", err)
-		}
-		return o.deployment, nil
+		return o.deployment, checkDeploymentFlag(o.deployment)
 	}
 	if _, err := os.Stat(o.app.config); errors.Is(err, fs.ErrNotExist) && o.app.config == defaultConfig {
-		return defaultDeployment, nil
+		return "", nil
 	}
 	cfg, err := worker.LoadPolicy(o.app.config)
 	if err != nil {
 		return "", withHint(err, "or name the deployment with --deployment")
 	}
-	if cfg.Worker.Deployment != "" {
-		return cfg.Worker.Deployment, nil
+	return cfg.Worker.Deployment, nil
+}
+
+func checkDeploymentFlag(name string) error {
+	if name == "" {
+		return nil
 	}
-	return defaultDeployment, nil
+	if err := worker.CheckDeployment(name); err != nil {
+		return usageError("--deployment: %v", err)
+	}
+	return nil
+}
+
+func checkBuildFlag(id string) error {
+	if id == "" {
+		return nil
+	}
+	if err := worker.CheckBuild(id); err != nil {
+		return usageError("--build-id: %v", err)
+	}
+	return nil
 }
 
 // fleet connects to the server; the caller closes the connection.

@@ -13,14 +13,14 @@ import (
 )
 
 type deployCheckOptions struct {
-	deploy   *deployOptions
+	*deployOptions
 	build    string
 	query    string
 	parallel int
 }
 
 func newDeployCheck(d *deployOptions) *cobra.Command {
-	o := &deployCheckOptions{deploy: d}
+	o := &deployCheckOptions{deployOptions: d}
 	cmd := &cobra.Command{
 		Use:   "check",
 		Short: "Say before a rollout what would break, and what becomes of open sessions",
@@ -61,7 +61,7 @@ type deployChecked struct {
 }
 
 func (o *deployCheckOptions) run(ctx context.Context) error {
-	a := o.deploy.app
+	a := o.app
 	if err := o.usage(); err != nil {
 		return err
 	}
@@ -114,7 +114,7 @@ func (o *deployCheckOptions) atHand(ctx context.Context, check *deploy.Check) (p
 		problem("the configuration cannot be used, so that nothing is compared with it", err)
 		return problems, func() {}
 	}
-	s, err := o.deploy.app.openStore(ctx, "")
+	s, err := o.app.openStore(ctx, "")
 	if err != nil {
 		problem("the store cannot be read, so that old definitions are not looked at", err)
 		return problems, func() {}
@@ -127,22 +127,15 @@ func (o *deployCheckOptions) usage() error {
 	if o.parallel < 0 {
 		return usageError("--parallel %d: want at least 1", o.parallel)
 	}
-	if name := o.deploy.deployment; name != "" {
-		if err := worker.CheckDeployment(name); err != nil {
-			return usageError("--deployment: %v", err)
-		}
+	if err := checkDeploymentFlag(o.deployment); err != nil {
+		return err
 	}
-	if o.build != "" {
-		if err := worker.CheckBuild(o.build); err != nil {
-			return usageError("--build-id: %v", err)
-		}
-	}
-	return nil
+	return checkBuildFlag(o.build)
 }
 
 // inventory is what a worker of this build would use with the file.
 func (o *deployCheckOptions) inventory(ctx context.Context) (*worker.Inventory, error) {
-	a := o.deploy.app
+	a := o.app
 	cfg, err := worker.Load(a.config)
 	if err != nil {
 		return nil, err
@@ -157,7 +150,7 @@ func (o *deployCheckOptions) inventory(ctx context.Context) (*worker.Inventory, 
 }
 
 func (o *deployCheckOptions) print(out deployChecked) error {
-	a := o.deploy.app
+	a := o.app
 	if a.json() {
 		if err := a.printJSON(out); err != nil {
 			return err
@@ -179,7 +172,8 @@ func (o *deployCheckOptions) next(r deploy.CheckReport) []string {
 	if !r.OK() {
 		return nil
 	}
-	deployment, flag := o.deployment(), o.deploy.flag()
+	deployment, _ := o.named() // the configuration was read a moment ago
+	flag := o.flag()
 	if deployment == "" {
 		return []string{"restart the workers with this build and this configuration: without a deployment (worker.deployment) any worker takes any run"}
 	}
@@ -194,15 +188,4 @@ func (o *deployCheckOptions) next(r deploy.CheckReport) []string {
 		}
 	}
 	return out
-}
-
-// deployment is what workers of this build would be a build of, empty for none.
-func (o *deployCheckOptions) deployment() string {
-	if o.deploy.deployment != "" {
-		return o.deploy.deployment
-	}
-	if cfg, err := worker.LoadPolicy(o.deploy.app.config); err == nil {
-		return cfg.Worker.Deployment
-	}
-	return ""
 }

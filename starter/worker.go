@@ -73,17 +73,12 @@ func (o *workerOptions) run(ctx context.Context) error {
 
 // check looks at what Temporal would refuse, or keep silent about.
 func (o *workerOptions) check() error {
-	if o.deployment != "" && o.deployment != worker.NoDeployment {
-		if err := worker.CheckDeployment(o.deployment); err != nil {
-			return usageError("--deployment: %v", err)
+	if o.deployment != worker.NoDeployment {
+		if err := checkDeploymentFlag(o.deployment); err != nil {
+			return err
 		}
 	}
-	if o.build != "" {
-		if err := worker.CheckBuild(o.build); err != nil {
-			return usageError("--build-id: %v", err)
-		}
-	}
-	return nil
+	return checkBuildFlag(o.build)
 }
 
 func (o *workerOptions) logger() (*slog.Logger, error) {
