@@ -197,7 +197,10 @@ func (f Fleet) lookAtBuilds(ctx context.Context, builds []Build, wanted func(Bui
 func (f Fleet) lookAtBuild(ctx context.Context, b *Build) error {
 	r, err := f.version(ctx, b.ID)
 	for begun := time.Now(); isNotFound(err) && ctx.Err() == nil && time.Since(begun) < secondLook; {
-		time.Sleep(secondLook / 30)
+		select {
+		case <-ctx.Done():
+		case <-time.After(secondLook / 30):
+		}
 		r, err = f.version(ctx, b.ID)
 	}
 	if isNotFound(err) {

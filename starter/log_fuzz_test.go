@@ -130,7 +130,7 @@ func payloads(t testing.TB, v any) *commonpb.Payloads {
 
 func recordings(t testing.TB) []*historypb.History {
 	stored := &commonpb.Payloads{Payloads: []*commonpb.Payload{{Metadata: map[string][]byte{
-		"encoding": []byte("json/protobuf"), "messageType": []byte(storageReference),
+		"encoding": []byte("json/protobuf"), "messageType": []byte("temporal.api.sdk.v1.ExternalStorageReference"),
 	}, Data: []byte(`{"driverName":"x"}`)}}}
 	hostile := agent.TurnInput{Agent: "\x1b]0;x\x07\u202e\nnext", Message: agent.Message{ID: "m", Text: "hi"}}
 	call := agent.Call{ID: "1", Tool: "t\x1b[2J", Args: `{"a":12345678901234567890}`, Trouble: strings.Repeat("no\n", 5000)}

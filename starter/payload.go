@@ -9,11 +9,8 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/versioning/replay"
 )
-
-// storageReference is the message type of a payload that the SDK moved to external storage; it says where
-// the payload is and nothing of what it says.
-const storageReference = "temporal.api.sdk.v1.ExternalStorageReference"
 
 var errStored = errors.New("stored")
 
@@ -32,7 +29,7 @@ func (d decoder) payload(p *commonpb.Payload, v any) error {
 	if p == nil {
 		return errors.New("no payload")
 	}
-	if string(p.GetMetadata()["messageType"]) == storageReference {
+	if replay.Stored(p) {
 		return errStored
 	}
 	return d.FromPayload(p, v)
