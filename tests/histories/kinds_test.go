@@ -13,7 +13,7 @@ import (
 
 // release names the folder that histories are recorded into. It rises with each release, before "make
 // histories"; the tests then ask for one of every kind.
-const release = "0.2.0"
+const release = "0.4.0"
 
 // A scene is a conversation that is played to record the kinds of run in it.
 type scene struct {
@@ -37,7 +37,9 @@ type scene struct {
 	// dies is the failpoint at which the first worker kills itself, holds the one at which it waits for
 	// [stage.open].
 	dies, holds string
-	play        func(*stage)
+	// deployment makes its workers builds of one, the first of which is called first.
+	deployment string
+	play       func(*stage)
 }
 
 // anything lets an agent do what it wants.
@@ -45,7 +47,7 @@ const anything = "rules: [{name: everything, then: allow}], duplicates: allow, u
 
 // scenes returns every kind of run that there is. A new path through a workflow gets a kind here.
 func scenes() []scene {
-	return slices.Concat(quietScenes(), cancelledScenes(), brokenScenes(), askingScenes(), doubtScenes(), undoingScenes(), resetScenes())
+	return slices.Concat(quietScenes(), cancelledScenes(), brokenScenes(), askingScenes(), doubtScenes(), undoingScenes(), resetScenes(), longerScenes(), crossingScenes())
 }
 
 // quietScenes go as they should.

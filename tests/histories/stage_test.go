@@ -44,6 +44,9 @@ type stage struct {
 	payURL string
 	worker *os.Process // the latest one
 	stop   func()      // kills it
+	// instructions are the agent's, build that of the next worker in a deployment, queueOf the session whose task
+	// queue is polled, each if it is not as usual.
+	instructions, build, queueOf string
 }
 
 func newStage(t *testing.T, sc scene, binary, addr string) *stage {
@@ -116,23 +119,28 @@ tools:
     http: {method: POST, url: "%s/refunds/{refund}/%s"}
 agents:
   support:
-    instructions: You refund orders.
+    instructions: %s
     model: scripted
     tools: [lookup_order, refund]
 %s
 policy: {%s}
-`, serial, s.queue(), s.model.URL(), s.payURL, class, timeout, s.payURL, s.payURL, cmp.Or(s.scene.undo, "void"), s.scene.agent, s.policy())
+`, serial, s.queue(), s.model.URL(), s.payURL, class, timeout, s.payURL, s.payURL, cmp.Or(s.scene.undo, "void"),
+		cmp.Or(s.instructions, "You refund orders."), s.scene.agent, s.policy())
 	if err := os.WriteFile(filepath.Join(s.dir, "holdfast.yaml"), []byte(yaml), 0o600); err != nil {
 		s.t.Fatal(err)
 	}
 }
 
-func (s *stage) queue() string { return "histories-" + s.scene.session }
+func (s *stage) queue() string { return "histories-" + cmp.Or(s.queueOf, s.scene.session) }
 
 // work starts a worker and returns a channel that closes when it is dead.
 func (s *stage) work(failpoints string) <-chan struct{} {
 	s.t.Helper()
-	cmd := exec.Command(s.binary, "worker", "--config", filepath.Join(s.dir, "holdfast.yaml"))
+	args := []string{"worker", "--config", filepath.Join(s.dir, "holdfast.yaml")}
+	if s.scene.deployment != "" {
+		args = append(args, "--deployment", s.scene.deployment, "--build-id", cmp.Or(s.build, "first"))
+	}
+	cmd := exec.Command(s.binary, args...)
 	cmd.Dir = s.dir
 	cmd.Env = append(os.Environ(), "TEMPORAL_ADDRESS="+s.addr, "TEMPORAL_NAMESPACE=default",
 		"HOLDFAST_FAILPOINT="+failpoints, "RECORDED_KEY="+apiKey)
