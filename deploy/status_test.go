@@ -132,7 +132,7 @@ func TestTroublesAreOfTheBuildThatHasThem(t *testing.T) {
 	log.add("v1", "gone", 0, &Stuck{Workflow: "b"})
 	want := []*Troubles{
 		{Looked: 3, Uncertain: 2, Stuck: []Stuck{{Workflow: "b"}}},
-		{Stuck: []Stuck{{Workflow: "a", Replay: true}}},
+		{Arriving: 1, Stuck: []Stuck{{Workflow: "a", Replay: true}}},
 		nil,
 	}
 	got := []*Troubles{log.of("v1"), log.of("v2"), log.of("v3")}

@@ -19,6 +19,8 @@ import (
 // Troubles are what the open runs of a build that were looked at suffer from.
 type Troubles struct {
 	Looked int `json:"looked"` // at how many open runs
+	// Arriving of the stuck runs are looked at and counted as open on other builds: this one could not take them over.
+	Arriving int `json:"arriving,omitempty"`
 	// Uncertain counts the effects of open turns whose outcome nobody knows. A session's are those that its ended
 	// turns left, on whatever build they were, and are not counted.
 	Uncertain int64   `json:"uncertain"`
@@ -104,8 +106,9 @@ func (t *troubleLog) add(build, failing string, uncertain int64, stuck *Stuck) {
 	if stuck == nil {
 		return
 	}
-	if other := t.builds[failing]; other != nil {
+	if other := t.builds[failing]; other != nil && other != b {
 		b = other
+		b.Arriving++
 	}
 	b.Stuck = append(b.Stuck, *stuck)
 }

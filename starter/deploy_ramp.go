@@ -76,7 +76,9 @@ func (o *deployRampOptions) run(ctx context.Context) error {
 	if err != nil {
 		return o.explain(err)
 	}
-	o.app.warnGaps(r.Build, r.Current, r.Gaps)
+	if r.Percent > 0 { // what has begun is the only matter otherwise, and no choice any more
+		o.app.warnGaps(r.Build, r.Current, r.Gaps)
+	}
 	if o.app.json() {
 		return o.app.printJSON(r)
 	}

@@ -160,7 +160,11 @@ func (o *deployStatusOptions) lines() []statusLine {
 			if r.Troubles == nil {
 				return "-"
 			}
-			return fmt.Sprintf("%d of %d", r.Troubles.Looked, r.Open.Runs())
+			text := fmt.Sprintf("%d of %d", r.Troubles.Looked, r.Open.Runs())
+			if n := r.Troubles.Arriving; n > 0 {
+				text += fmt.Sprintf(", %d of other builds", n)
+			}
+			return text
 		}},
 	)
 }
