@@ -158,7 +158,7 @@ func (f *finder) held(ctx context.Context, at address, d *workflowservice.Descri
 	switch to, last, missing := p.missing(run, now, deploy.PollsWithin); {
 	case missing:
 		m.What, m.Build, m.Command = fmt.Sprintf("waits for %s, and no worker of it polls", to), to.build, workerCommand(to)
-		m.Advice = replaceAdvice(to)
+		m.Advice = f.conn.replaceAdvice(ctx, to, d.GetWorkflowExecutionInfo())
 		if !last.IsZero() {
 			m.Why = "the last one polled at " + clock(last)
 		}

@@ -32,6 +32,8 @@ type conn struct {
 	client.Client
 	address, namespace string
 	payloads           converter.DataConverter
+	// pins says whether the configuration here keeps an agent's sessions with the definition that they have.
+	pins func(agent string) bool
 }
 
 // clientOptions are the standard environment and profile, with the flags above them.
@@ -76,7 +78,7 @@ func (a *App) connect(ctx context.Context) (*conn, error) {
 	if payloads == nil {
 		payloads = converter.GetDefaultDataConverter()
 	}
-	return &conn{Client: c, address: o.HostPort, namespace: o.Namespace, payloads: payloads}, nil
+	return &conn{Client: c, address: o.HostPort, namespace: o.Namespace, payloads: payloads, pins: a.pins()}, nil
 }
 
 // describe describes a run of a workflow; run "" is the current one.

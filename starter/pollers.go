@@ -5,15 +5,19 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	deploymentpb "go.temporal.io/api/deployment/v1"
 	enumspb "go.temporal.io/api/enums/v1"
+	historypb "go.temporal.io/api/history/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
 
+	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/deploy"
+	"github.com/holdfast-run/holdfast/worker"
 )
 
 // A placement is the build of a worker deployment that a run is bound to; the zero value is none.
@@ -152,10 +156,60 @@ func workerCommand(at placement) string {
 	return fmt.Sprintf("holdfast worker --deployment %s --build-id %s", word(at.deployment), word(at.build))
 }
 
-// replaceAdvice says what to do about a build that nobody polls for.
-func replaceAdvice(at placement) string {
-	return fmt.Sprintf("start one of that build: %s; or let another build go on: holdfast deploy drain %s --move --deployment %s",
-		workerCommand(at), word(at.build), word(at.deployment))
+// replaceAdvice says what to do about a build that a run goes on with and that nobody polls for; without a run, about one
+// that takes what begins.
+func (c *conn) replaceAdvice(ctx context.Context, at placement, info *workflowpb.WorkflowExecutionInfo) string {
+	serial := int64(0)
+	if placementOf(info).pinned {
+		serial = c.openedBy(ctx, info)
+	}
+	return c.advice(at, info, serial)
+}
+
+// advice is replaceAdvice for a run that was opened by a configuration of this serial, 0 when that is not known.
+func (c *conn) advice(at placement, info *workflowpb.WorkflowExecutionInfo, serial int64) string {
+	if !placementOf(info).pinned {
+		return fmt.Sprintf("start one of that build: %s; or make another build the current one: %s",
+			workerCommand(at), promoteCommand(placement{deployment: at.deployment, build: "BUILD"}))
+	}
+	since := ""
+	if serial > 0 {
+		since = fmt.Sprintf(", serial %d or later", serial)
+	}
+	text := fmt.Sprintf("start one of that build, with a holdfast.yaml that still declares its tools as they were%s: %s", since, workerCommand(at))
+	if name := c.attribute(info, agent.AttributeAgent); c.pins != nil && c.pins(name) {
+		return text + fmt.Sprintf("; no other build goes on with it, for agent %q has upgrade: pin", line(name, 64))
+	}
+	return text + fmt.Sprintf("; or let another build go on: holdfast deploy drain %s --move --deployment %s", word(at.build), word(at.deployment))
+}
+
+// pins reads once, when it is asked, which agents the file at hand pins: where it cannot be read, none.
+func (a *App) pins() func(string) bool {
+	load := sync.OnceValue(func() map[string]worker.Agent {
+		cfg, err := worker.LoadPolicy(a.config)
+		if err != nil {
+			return nil
+		}
+		return cfg.Agents
+	})
+	return func(name string) bool { return load()[name].Upgrade == agent.UpgradePin }
+}
+
+// openedBy returns the serial of the configuration that a turn was opened by, 0 when its history does not say.
+func (c *conn) openedBy(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) int64 {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	log := newTurnLog(decoder{c.payloads}, 0)
+	_ = c.read(ctx, reading{workflow: info.GetExecution().GetWorkflowId(), run: firstRunOf(info), each: func(ev *historypb.HistoryEvent) error {
+		if log.add(ev); log.opened != nil {
+			return errStop
+		}
+		return nil
+	}}) // what was read until then says what it says
+	if log.opened == nil {
+		return 0
+	}
+	return log.opened.Serial
 }
 
 func promoteCommand(at placement) string {
@@ -173,20 +227,25 @@ func word(s string) string {
 	return quoted(s)
 }
 
-// absence says why nobody takes up work of a run from a task queue, or "" when a worker polls for it. The zero
-// placement is a run that is to be started.
-func (c *conn) absence(ctx context.Context, queue string, run placement) string {
+// absence says why nobody takes up work of a run from a task queue, or "" when a worker polls for it; nil is a run that is
+// to be started.
+func (c *conn) absence(ctx context.Context, queue string, info *workflowpb.WorkflowExecutionInfo) string {
 	p, err := c.pollers(ctx, queue)
 	if err != nil {
 		return ""
 	}
-	now := time.Now()
+	return c.absent(ctx, p, queue, info)
+}
+
+// absent is absence for a task queue whose pollers are known.
+func (c *conn) absent(ctx context.Context, p *pollers, queue string, info *workflowpb.WorkflowExecutionInfo) string {
+	run, now := placementOf(info), time.Now()
 	place := fmt.Sprintf("task queue %q of namespace %q at %s", queue, c.namespace, c.address)
 	// A poll takes up to a minute, so that one is older than that proves nothing.
 	if at, last, ok := p.missing(run, now, patience); ok && last.IsZero() {
-		return fmt.Sprintf("no worker of %s polls %s; %s", at, place, replaceAdvice(at))
+		return fmt.Sprintf("no worker of %s polls %s; %s", at, place, c.replaceAdvice(ctx, at, info))
 	} else if ok {
-		return fmt.Sprintf("the last worker of %s polled %s at %s; if it is gone, %s", at, place, last.Local().Format(time.TimeOnly), replaceAdvice(at))
+		return fmt.Sprintf("the last worker of %s polled %s at %s; if it is gone, %s", at, place, last.Local().Format(time.TimeOnly), c.replaceAdvice(ctx, at, info))
 	}
 	switch last := p.latest(); {
 	case p.unrouted(run, now):
@@ -204,11 +263,11 @@ func (c *conn) absence(ctx context.Context, queue string, run placement) string 
 func (c *conn) absenceAt(ctx context.Context, workflow string, a *App) string {
 	d, err := c.describe(ctx, workflow, "")
 	if err != nil {
-		return c.absence(ctx, a.queue(""), placement{})
+		return c.absence(ctx, a.queue(""), nil)
 	}
 	queue := d.GetExecutionConfig().GetTaskQueue().GetName()
 	if queue == "" {
 		queue = a.queue("")
 	}
-	return c.absence(ctx, queue, placementOf(d.GetWorkflowExecutionInfo()))
+	return c.absence(ctx, queue, d.GetWorkflowExecutionInfo())
 }

@@ -1,16 +1,20 @@
 package starter
 
 import (
+	"strings"
 	"testing"
 	"time"
 
+	commonpb "go.temporal.io/api/common/v1"
 	deploymentpb "go.temporal.io/api/deployment/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	taskqueuepb "go.temporal.io/api/taskqueue/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 	"google.golang.org/protobuf/types/known/timestamppb"
 
+	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/deploy"
 )
 
@@ -91,6 +95,44 @@ func TestAnOverrideCountsBeforeTheRunsOwnBuild(t *testing.T) {
 	} {
 		if got := placementOf(&workflowpb.WorkflowExecutionInfo{VersioningInfo: c.v}); got != c.want {
 			t.Errorf("got %+v, want %+v", got, c.want)
+		}
+	}
+}
+
+// What a run is told to go on with has to be something that it can go on with.
+func TestTheAdviceForABuildThatIsGoneIsOneThatHelpsTheRun(t *testing.T) {
+	t.Parallel()
+	pinned := &workflowpb.WorkflowExecutionVersioningInfo{Behavior: enumspb.VERSIONING_BEHAVIOR_PINNED, DeploymentVersion: version("v1")}
+	name, err := converter.GetDefaultDataConverter().ToPayload("careful")
+	if err != nil {
+		t.Fatal(err)
+	}
+	turn := &workflowpb.WorkflowExecutionInfo{
+		VersioningInfo:   pinned,
+		SearchAttributes: &commonpb.SearchAttributes{IndexedFields: map[string]*commonpb.Payload{agent.AttributeAgent: name}},
+	}
+	const start, tools, drain = "holdfast worker --deployment agents --build-id v1", "still declares its tools as they were, serial 7 or later", "holdfast deploy drain v1 --move"
+	for label, c := range map[string]struct {
+		info      *workflowpb.WorkflowExecutionInfo
+		pins      string
+		has, lack []string
+	}{
+		"a turn that may be moved":     {turn, "other", []string{start, tools, drain}, []string{"promote"}},
+		"a turn of an agent with pin":  {turn, "careful", []string{start, tools, `agent "careful" has upgrade: pin`}, []string{"drain", "promote"}},
+		"what is still to be begun":    {nil, "", []string{start, "holdfast deploy promote BUILD --deployment agents"}, []string{"drain", "tools"}},
+		"a session, which is not kept": {&workflowpb.WorkflowExecutionInfo{}, "", []string{start, "deploy promote"}, []string{"drain", "tools"}},
+	} {
+		co := &conn{payloads: converter.GetDefaultDataConverter(), pins: func(name string) bool { return name == c.pins }}
+		got := co.advice(placement{"agents", "v1", true}, c.info, 7)
+		for _, want := range c.has {
+			if !strings.Contains(got, want) {
+				t.Errorf("%s: no %q: %s", label, want, got)
+			}
+		}
+		for _, not := range c.lack {
+			if strings.Contains(got, not) {
+				t.Errorf("%s: %q: %s", label, not, got)
+			}
 		}
 	}
 }

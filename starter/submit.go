@@ -167,9 +167,9 @@ func (c *conn) explainWait(ctx context.Context, s submission, note func(string))
 func (c *conn) whyNotTaken(ctx context.Context, s submission) string {
 	d, err := c.describe(ctx, s.session, "")
 	if err != nil {
-		return c.absence(ctx, s.queue, placement{})
+		return c.absence(ctx, s.queue, nil)
 	}
-	return cmp.Or(c.whyStuck(ctx, d), c.absence(ctx, s.queue, placementOf(d.GetWorkflowExecutionInfo())))
+	return cmp.Or(c.whyStuck(ctx, d), c.absence(ctx, s.queue, d.GetWorkflowExecutionInfo()))
 }
 
 // begin starts a session without a message.

@@ -92,7 +92,7 @@ func (c *conn) whySilent(ctx context.Context, d *workflowservice.DescribeWorkflo
 	}
 	// Where nobody polls, nobody is trying again either.
 	if waits {
-		why = cmp.Or(c.absence(ctx, queue, placementOf(info)), why)
+		why = cmp.Or(c.absence(ctx, queue, info), why)
 	}
 	if why != "" || waits {
 		return why
