@@ -48,7 +48,7 @@ func (a *Activities) admit(s *Snapshot, scope agent.Scope, storeID string, seria
 	}
 	if s.Serial < serial {
 		return s.retryable(agent.ErrStaleConfig, 0,
-			"this worker's configuration has serial %d and the turn has seen %d; give the worker the newer holdfast.yaml", s.Serial, serial)
+			"this worker's configuration has serial %d and the turn has seen %d; give the worker the newer holdfast.yaml, or its own one that serial", s.Serial, serial)
 	}
 	if storeID != "" && storeID != a.Store.ID() {
 		return s.retryable(agent.ErrWrongStore, 0,

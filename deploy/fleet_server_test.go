@@ -350,7 +350,7 @@ func (p *port) mover() *Mover {
 
 func (p *port) publish(build string) {
 	p.Helper()
-	if err := worker.Publish(p.Context(), p.Client, p.Deployment, build); err != nil {
+	if err := worker.Publish(p.Context(), p.Client, p.Deployment, build, 1); err != nil {
 		p.Fatal(err)
 	}
 }

@@ -113,6 +113,9 @@ func (f Fleet) mayPromote(ctx context.Context, d *Deployment, b Build, force boo
 	if b = f.await(ctx, b); !b.Polls() {
 		return &SilentError{Build: b}
 	}
+	if err := d.behind(b); err != nil {
+		return err
+	}
 	e := &CrossedError{Build: b.ID}
 	for _, kind := range versioning.Types() {
 		for _, number := range d.foreign(b, kind) {

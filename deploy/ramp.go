@@ -89,6 +89,8 @@ func (d *Deployment) mayRamp(b Build, percent float32, force bool) (done bool, e
 		return b.ID != d.Ramping || percent != 0, nil
 	case percent > 0 && !b.Polls() && !force:
 		return false, &SilentError{Build: b}
+	case percent > 0 && !force:
+		return false, d.apart(b)
 	}
 	return false, nil
 }

@@ -71,6 +71,11 @@ func (f Fleet) Canary(ctx context.Context, o CanaryOptions) (*Canary, error) {
 		return nil, &SilentError{Build: b}
 	case o.Percent > 0 && o.Try != nil && !b.Is(o.Binary):
 		return nil, &OtherBuildError{Build: b.ID, Binary: o.Binary}
+	case o.Percent > 0 && !o.Force:
+		err = d.apart(b)
+	}
+	if err != nil {
+		return nil, err
 	}
 	if err := f.takeBack(ctx, d, c); err != nil || o.Percent == 0 {
 		return c, err

@@ -24,8 +24,9 @@ func newDeployPromote(d *deployOptions) *cobra.Command {
 "deploy ramp --resumed" put on it move on by themselves again. Turns stay with the build that they began on: keep its
 workers until "deploy drain" says that nothing needs them.
 
-Refused unless --force: a build of which no worker polls, and one that does not understand what open runs carry (a way
-back to an old build, after runs have crossed; roll forward instead).`,
+Refused unless --force: a build of which no worker polls; one that does not understand what open runs carry (a way
+back to an old build, after runs have crossed; roll forward instead); and one whose workers read a file with a lower
+serial than another build's, because they refuse what has seen that one.`,
 		Example: `  holdfast deploy promote v2
   holdfast deploy promote v2 && holdfast deploy drain v1`,
 		Args: cobra.ExactArgs(1),
@@ -89,7 +90,11 @@ func (o *deployPromoteOptions) print(p *deploy.Promotion) {
 			count(int(h.Runs), "open run"), line(h.Build, 64), h.Waiting, h.Workers)
 	}
 	for _, h := range p.Held {
-		o.app.note("keep the workers of %s; next: holdfast deploy drain %s%s", line(h.Build, 64), word(h.Build), o.flag())
+		keep := "keep the workers of"
+		if h.Workers == 0 {
+			keep = "start a worker, with the file that it had, of"
+		}
+		o.app.note("%s %s; next: holdfast deploy drain %s%s", keep, line(h.Build, 64), word(h.Build), o.flag())
 	}
 	if len(p.Held) == 0 && p.Before != "" && !p.Already {
 		o.app.note("next: holdfast deploy drain %s%s", word(p.Before), o.flag())

@@ -51,7 +51,7 @@ runs ends where it is. The command may be interrupted and repeated at any time.`
 	f.Float64Var(&o.percent, "percent", 0, "the share, 0 to 100")
 	f.BoolVar(&o.resumed, "resumed", false, "of the sessions that there are, when they are resumed, instead of what begins")
 	f.BoolVar(&o.unchecked, "unchecked", false, "with --resumed: cross without replaying histories first")
-	f.BoolVar(&o.force, "force", false, "although no worker of the build polls")
+	f.BoolVar(&o.force, "force", false, "although no worker of the build polls, or the builds read files of different serials")
 	return cmd
 }
 

@@ -106,7 +106,7 @@ func (b *builds) publish(deployment, build string) error {
 	defer c.Close()
 	ctx, cancel := context.WithTimeout(context.Background(), time.Minute)
 	defer cancel()
-	return worker.Publish(ctx, c, deployment, build)
+	return worker.Publish(ctx, c, deployment, build, 1)
 }
 
 // stop BUILD stops the worker of a build.

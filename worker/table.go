@@ -23,6 +23,8 @@ type Table struct {
 	// Binary is [BuildID] of the program, which differs from the build id when that was given by hand.
 	Binary  string                      `json:"binary"`
 	Numbers map[string]versioning.Range `json:"numbers"` // by workflow type
+	// Serial is of the configuration in force at the worker that spoke last. What has seen a higher one is refused.
+	Serial int64 `json:"serial,omitempty"`
 }
 
 // maxTable bounds a table in bytes; this build's has about 150.
@@ -59,13 +61,16 @@ func (t *Table) valid() bool {
 	return len(t.Numbers) > 0
 }
 
-func (t *Table) equal(u Table) bool { return t.Binary == u.Binary && maps.Equal(t.Numbers, u.Numbers) }
+func (t *Table) equal(u Table) bool {
+	return t.Binary == u.Binary && t.Serial == u.Serial && maps.Equal(t.Numbers, u.Numbers)
+}
 
-// Publish puts the table of this program into the metadata of its worker deployment version, for "holdfast deploy" to
-// read on any machine; [Run] does it by itself. The server knows the version a moment after the first poll, so it is
+// Publish puts the table of this program, with the serial of its configuration, into the metadata of its worker
+// deployment version, for "holdfast deploy" to read on any machine; [Run] does it by itself. The server knows the version a moment after the first poll, so it is
 // tried until ctx ends. Publishing again what is there already writes nothing.
-func Publish(ctx context.Context, c client.Client, deployment, build string) error {
+func Publish(ctx context.Context, c client.Client, deployment, build string, serial int64) error {
 	own := OwnTable()
+	own.Serial = serial
 	h := c.WorkerDeploymentClient().GetHandle(deployment)
 	for {
 		there, err := h.DescribeVersion(ctx, client.WorkerDeploymentDescribeVersionOptions{BuildID: build})
@@ -92,14 +97,30 @@ func Publish(ctx context.Context, c client.Client, deployment, build string) err
 	}
 }
 
-// publish does that for this worker. Without it, only "holdfast deploy" knows less.
+// publish does that for this worker, at its start and whenever its configuration has another serial, until ctx ends.
+// Without it, only "holdfast deploy" knows less.
 func (p *process) publish(ctx context.Context) {
 	if p.status.Deployment == "" {
 		return
 	}
+	look := time.NewTicker(lookEvery)
+	defer look.Stop()
+	for told := int64(-1); ctx.Err() == nil; {
+		if serial := p.live.config().Serial; serial != told {
+			told = serial
+			p.tell(ctx, serial)
+		}
+		select {
+		case <-ctx.Done():
+		case <-look.C:
+		}
+	}
+}
+
+func (p *process) tell(ctx context.Context, serial int64) {
 	limit, cancel := context.WithTimeout(ctx, registerWithin)
 	defer cancel()
-	if err := Publish(limit, p.client, p.status.Deployment, p.status.Build); err != nil && ctx.Err() == nil {
+	if err := Publish(limit, p.client, p.status.Deployment, p.status.Build, serial); err != nil && ctx.Err() == nil {
 		p.log.Warn("what this build understands is not published; holdfast deploy will not know it", "reason", err)
 	}
 }
