@@ -119,7 +119,7 @@ func (g Gate) stuckRun(ctx context.Context, x *Recovery) error {
 	}
 	x.Signals, x.Previous = signalsOf(h), started.GetContinuedExecutionRunId()
 	if !versioning.RefusesCheckpoint(failure) { // the server records the first trouble only, which may have been a worker's death
-		if own := g.refusal(ctx, x.Type, h); own != "" && x.Attempts > 1 {
+		if own := g.Refusal(ctx, x.Type, h.GetEvents()[0]); own != "" && x.Attempts > 1 {
 			failure, x.Since = own, h.GetEvents()[0].GetEventTime().AsTime()
 		}
 	}

@@ -12,14 +12,15 @@ import (
 	"github.com/holdfast-run/holdfast/versioning"
 )
 
-// refusal says why this build would not take the state that a run was started with, "" if it would as far as can be seen
+// Refusal says why this build would not take the state that a run was started with, "" if it would as far as can be seen
 // from outside, or if there is none or it cannot be read here. Workers need not have said so: of the tasks that fail one
-// after the other only the first leaves an event, and one that a worker died with leaves no reason.
-func (g Gate) refusal(ctx context.Context, workflowType string, h *historypb.History) string {
-	if g.newPayloads(ctx).restore(ctx, h) != nil {
+// after the other only the first leaves an event, and one that a worker died with leaves no reason. The run's first event,
+// started, is decoded in place.
+func (g Gate) Refusal(ctx context.Context, workflowType string, started *historypb.HistoryEvent) string {
+	if g.newPayloads(ctx).restore(ctx, &historypb.History{Events: []*historypb.HistoryEvent{started}}) != nil {
 		return ""
 	}
-	input := h.GetEvents()[0].GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()
+	input := started.GetWorkflowExecutionStartedEventAttributes().GetInput().GetPayloads()
 	if len(input) == 0 {
 		return ""
 	}

@@ -131,12 +131,12 @@ func TestAStateThatIsRefusedIsKnownWithoutAWorkersWord(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := &historypb.History{Events: []*historypb.HistoryEvent{{
+		started := &historypb.HistoryEvent{
 			Attributes: &historypb.HistoryEvent_WorkflowExecutionStartedEventAttributes{
 				WorkflowExecutionStartedEventAttributes: &historypb.WorkflowExecutionStartedEventAttributes{Input: input},
 			},
-		}}}
-		why := Gate{}.refusal(t.Context(), agent.WorkflowSession, h)
+		}
+		why := Gate{}.Refusal(t.Context(), agent.WorkflowSession, started)
 		if (why != "") != c.want || c.want && !versioning.RefusesCheckpoint(why) {
 			t.Errorf("%s: %q", name, why)
 		}

@@ -23,9 +23,10 @@ func newAttention(a *App) *cobra.Command {
 		Long: `The one list of what needs a person in the namespace, each with the command that answers it: approvals, the
 first to expire first; effects whose outcome nobody knows or is contradicted; compensations that failed; budgets
 that are used up; runs that are stuck, because a worker fails on them again and again: they lose nothing and go on with a
-worker that can take them; and runs that are held, because they go on with one build of a worker deployment that no
-worker polls for. It exits with 8 when there is anything. Where no worker answers it shows what the server and the
-histories know.`,
+worker that can take them; runs that are held, because they go on with one build of a worker deployment that no
+worker polls for; and runs of which an activity is failing: at its fifth attempt, if only a person can help (a model, a
+newer holdfast.yaml, the right store or the right build is missing), and after five minutes or thirty attempts otherwise.
+It exits with 8 when there is anything. Where no worker answers it shows what the server and the histories know.`,
 		Example: `  holdfast attention
   holdfast attention -o json`,
 		Args: cobra.NoArgs,
@@ -42,9 +43,10 @@ const (
 	matterBudget       = agent.AttentionBudget
 	matterStuck        = "stuck"
 	matterHeld         = "held"
+	matterFailing      = "failing"
 )
 
-var matterOrder = []string{matterApproval, matterUncertain, matterConflict, matterCompensation, matterBudget, matterStuck, matterHeld}
+var matterOrder = []string{matterApproval, matterUncertain, matterConflict, matterCompensation, matterBudget, matterStuck, matterHeld, matterFailing}
 
 // A matter is one thing that needs a person, as -o json prints it.
 type matter struct {
@@ -60,9 +62,12 @@ type matter struct {
 	Since    time.Time `json:"since,omitzero"`
 	Expires  time.Time `json:"expires,omitzero"`
 	Command  string    `json:"command"` // that answers it
-	// Build is the one that a held run waits for; Advice says what else may help a stuck one.
+	// Build is the one that a held run waits for; Advice says what else may help a stuck or failing one.
 	Build  string `json:"build,omitempty"`
 	Advice string `json:"advice,omitempty"`
+	// Activity is the type of one that is failing, and Attempt the one that comes next or runs.
+	Activity string `json:"activity,omitempty"`
+	Attempt  int    `json:"attempt,omitempty"`
 }
 
 func (o *attentionOptions) run(ctx context.Context) error {
@@ -137,9 +142,13 @@ func (a *App) printMatters(found []matter, now time.Time) {
 			when = "since " + clock(m.Since)
 		}
 		place := address{session: m.Session, turn: m.Turn}.String()
+		why := ""
+		if m.Why != "" {
+			why = ": " + line(m.Why, maxWhy)
+		}
 		// What a model wrote comes last: nothing follows that it could imitate.
 		fmt.Fprintf(a.Out, "%s  %s  %s  %s%s\n", a.paint(a.Out, bold, fmt.Sprintf("%-12s", line(m.Kind, 20))),
-			line(place, 120), line(when, 60), line(m.What, lineLimit), because(m.Why))
+			line(place, 120), line(when, 60), line(m.What, lineLimit), why)
 		fmt.Fprintf(a.Out, "    %s\n", line(cmp.Or(m.Advice, m.Command), 400))
 	}
 }

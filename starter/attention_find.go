@@ -120,6 +120,8 @@ func (f *finder) matters(ctx context.Context, at address) ([]matter, error) {
 		out = append(out, f.stuck(ctx, at, d, stuck))
 	} else if m, ok := f.held(ctx, at, d); ok {
 		out = append(out, m)
+	} else {
+		out = append(out, f.failing(ctx, at, d)...)
 	}
 	if !f.conn.wantsSomebody(d.GetWorkflowExecutionInfo()) {
 		return out, nil

@@ -9,10 +9,13 @@ import (
 
 	"github.com/spf13/cobra"
 	commonpb "go.temporal.io/api/common/v1"
+	historypb "go.temporal.io/api/history/v1"
 	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/api/workflowservice/v1"
+	"go.temporal.io/sdk/converter"
 
 	"github.com/holdfast-run/holdfast/deploy"
+	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/versioning/replay"
 )
@@ -25,8 +28,8 @@ func stuckAt(d *workflowservice.DescribeWorkflowExecutionResponse) int {
 	return 0
 }
 
-// A failing is why a worker fails on a run again and again.
-type failing struct {
+// An obstacle is why a worker fails on a run again and again.
+type obstacle struct {
 	why    string // in words, as far as they are known
 	advice string
 	// command is what answers it.
@@ -38,7 +41,7 @@ func (c *conn) whyStuck(ctx context.Context, d *workflowservice.DescribeWorkflow
 	if stuckAt(d) == 0 {
 		return ""
 	}
-	x := c.failing(ctx, d.GetWorkflowExecutionInfo())
+	x := c.obstacle(ctx, d.GetWorkflowExecutionInfo())
 	if x.why == "" {
 		return ""
 	}
@@ -48,41 +51,90 @@ func (c *conn) whyStuck(ctx context.Context, d *workflowservice.DescribeWorkflow
 // taskEvents is how many of a run's latest events are looked through for why its task fails.
 const taskEvents = 50
 
-// failing reads why the latest workflow task failed, as far as the history says: only the first attempt's failure is
-// written down. Who was the last to complete one says which build can go on.
-func (c *conn) failing(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) failing {
-	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
-	defer cancel()
-	h, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
-		Namespace: c.namespace, Execution: info.GetExecution(), MaximumPageSize: taskEvents,
-	})
-	if err != nil {
-		return failing{}
-	}
-	text, build, first := "", "", false
-	for _, ev := range h.GetHistory().GetEvents() {
-		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil && text == "" {
-			text = cmp.Or(strings.TrimSpace(a.GetFailure().GetMessage()), a.GetCause().String())
+// taskPages bounds how many pages are looked through for the beginning of a run, or its latest task that went well.
+const taskPages = 20
+
+// A taskTrail is what a run's latest events say of its tasks.
+type taskTrail struct {
+	failure string // of the latest task of which one is written down
+	build   string // that completed the latest task
+	// started is the run's first event, if no task was completed.
+	started *historypb.HistoryEvent
+}
+
+func (t *taskTrail) read(events []*historypb.HistoryEvent) (done bool) {
+	for _, ev := range events {
+		if a := ev.GetWorkflowTaskFailedEventAttributes(); a != nil && t.failure == "" {
+			t.failure = cmp.Or(strings.TrimSpace(a.GetFailure().GetMessage()), a.GetCause().String())
 		}
 		if a := ev.GetWorkflowTaskCompletedEventAttributes(); a != nil {
-			build = codeOf(a)
+			t.build = codeOf(a)
+			return true
+		}
+		if ev.GetWorkflowExecutionStartedEventAttributes() != nil {
+			t.started = ev
+			return true
+		}
+	}
+	return false
+}
+
+// obstacle reads why the latest workflow task failed, as far as the history says: only the first attempt's failure is
+// written down, and of a worker that died nothing but that it was late. Who was the last to complete one says which build
+// can go on; what the run was started with, whether this one could begin it.
+func (c *conn) obstacle(ctx context.Context, info *workflowpb.WorkflowExecutionInfo) obstacle {
+	ctx, cancel := context.WithTimeout(ctx, queryTimeout)
+	defer cancel()
+	t, req := taskTrail{}, &workflowservice.GetWorkflowExecutionHistoryReverseRequest{
+		Namespace: c.namespace, Execution: info.GetExecution(), MaximumPageSize: taskEvents,
+	}
+	for range taskPages {
+		h, err := c.WorkflowService().GetWorkflowExecutionHistoryReverse(ctx, req)
+		if err != nil {
+			return obstacle{}
+		}
+		req.NextPageToken = h.GetNextPageToken()
+		if t.read(h.GetHistory().GetEvents()) || len(req.NextPageToken) == 0 {
 			break
 		}
-		if a := ev.GetWorkflowExecutionStartedEventAttributes(); a != nil {
-			first = a.GetContinuedExecutionRunId() == ""
+	}
+	first := t.started.GetWorkflowExecutionStartedEventAttributes().GetContinuedExecutionRunId() == ""
+	if t.started != nil && !versioning.RefusesCheckpoint(t.failure) {
+		t.failure = cmp.Or(c.refusal(ctx, info.GetType().GetName(), t.started), t.failure)
+	}
+	if t.failure == "" {
+		return obstacle{}
+	}
+	return explained(info.GetExecution(), t.failure, t.build, t.started != nil && first)
+}
+
+// refusal says why this build would not take the state that a run was started with, "" if it would or that cannot be seen.
+func (c *conn) refusal(ctx context.Context, workflowType string, started *historypb.HistoryEvent) string {
+	g := deploy.Gate{Payloads: c.payloads}
+	if c.store != nil { // for a state that was too large for the history
+		var opened *store.Store
+		g.Stored = func(ctx context.Context) (converter.StorageDriver, error) {
+			s, err := c.store(ctx)
+			if err != nil {
+				return nil, err
+			}
+			opened = s
+			return s.PayloadDriver(), nil
 		}
+		defer func() {
+			if opened != nil {
+				_ = opened.Close()
+			}
+		}()
 	}
-	if text == "" {
-		return failing{}
-	}
-	return explained(info.GetExecution(), text, build, first)
+	return g.Refusal(ctx, workflowType, started)
 }
 
 // explained says in words why a task failed and what to do about it. The build went on with the run last; first says that
 // no run came before it.
-func explained(run *commonpb.WorkflowExecution, text, build string, first bool) failing {
+func explained(run *commonpb.WorkflowExecution, text, build string, first bool) obstacle {
 	id := run.GetWorkflowId()
-	x := failing{why: text, command: "temporal workflow show -w " + quoted(id)}
+	x := obstacle{why: text, command: "temporal workflow show -w " + quoted(id)}
 	if at, err := parseAddress(id); err == nil && at.undo == 0 && at.turn != 0 {
 		x.command = "holdfast show " + at.String()
 	}
@@ -119,7 +171,7 @@ func (f *finder) stuck(ctx context.Context, at address, d *workflowservice.Descr
 	if ts := d.GetPendingWorkflowTask().GetOriginalScheduledTime(); ts != nil {
 		m.Since = ts.AsTime()
 	}
-	if x := f.conn.failing(ctx, d.GetWorkflowExecutionInfo()); x.why != "" {
+	if x := f.conn.obstacle(ctx, d.GetWorkflowExecutionInfo()); x.why != "" {
 		m.Why, m.Advice, m.Command = x.why, x.advice, x.command
 	}
 	return m

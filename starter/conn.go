@@ -17,6 +17,7 @@ import (
 	"go.temporal.io/sdk/log"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/worker"
 )
 
@@ -32,6 +33,8 @@ type conn struct {
 	client.Client
 	address, namespace string
 	payloads           converter.DataConverter
+	// store opens that of the configuration here; nil, or an error, when none is at hand.
+	store func(context.Context) (*store.Store, error)
 	// pins says whether the configuration here keeps an agent's sessions with the definition that they have.
 	pins func(agent string) bool
 }
@@ -78,7 +81,11 @@ func (a *App) connect(ctx context.Context) (*conn, error) {
 	if payloads == nil {
 		payloads = converter.GetDefaultDataConverter()
 	}
-	return &conn{Client: c, address: o.HostPort, namespace: o.Namespace, payloads: payloads, pins: a.pins()}, nil
+	return &conn{
+		Client: c, address: o.HostPort, namespace: o.Namespace, payloads: payloads,
+		store: func(ctx context.Context) (*store.Store, error) { return a.openStore(ctx, "") },
+		pins:  a.pins(),
+	}, nil
 }
 
 // describe describes a run of a workflow; run "" is the current one.

@@ -43,7 +43,7 @@ compensate prints events and a result as well. start, send, cancel, close, exten
 effects, attention, recover, config check, policy and version print one object, transcript one for each entry. What sends
 a decision, a settlement or an order prints its "ref" and its "result": accepted, refused (with why) or unanswered.
 attention prints a list of {kind, session, turn, workflow, approval, key, tool, what, why, since, expires, command,
-build, advice}, where kind is approval, uncertain, conflict, compensation, budget, stuck or held. In show, "boundary" says
+build, advice, activity, attempt}, where kind is approval, uncertain, conflict, compensation, budget, stuck, held or failing. In show, "boundary" says
 what is made by another version than in the step before: what is workflow code, build, definition, model, fingerprint,
 prompt, tool schemas, tool version or policy. fork without a message prints its "result", "origin" and "why"; recover the
 runs, the "event" from which the run before is done again, the "signals" and whether it was "recovered".
