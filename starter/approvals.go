@@ -3,7 +3,6 @@ package starter
 import (
 	"cmp"
 	"context"
-	"errors"
 	"fmt"
 	"slices"
 	"strings"
@@ -31,7 +30,7 @@ func newApprovals(a *App) *cobra.Command {
 		Use:   "approvals",
 		Short: "List what waits for a person's approval",
 		Long: `Lists the requests for approval that wait in the namespace, the first to expire first. A turn whose worker does not
-answer is listed too, with what the server knows of it.`,
+answer is listed too, with what its history knows and why nobody answers.`,
 		Example: `  holdfast approvals
   holdfast approvals --session support-x7k2mq -o json
   holdfast approvals show support-x7k2mq`,
@@ -63,6 +62,10 @@ type waitingApproval struct {
 	Scope    agent.Scope `json:"scope"`
 	agent.Approval
 	Digest agent.Digest `json:"digest"` // the action's, which a decision must name
+	// Source is who tells of it: the turn, or its history, and then Trouble why the turn does not answer.
+	Source  string `json:"source"`
+	Trouble string `json:"trouble,omitempty"`
+	short   string // of the trouble
 }
 
 // An unansweredTurn is a turn in which requests wait and that does not say which.
@@ -73,6 +76,7 @@ type unansweredTurn struct {
 	Waiting  int64     `json:"waiting"` // as the server's index has it
 	Expires  time.Time `json:"expires,omitzero"`
 	Trouble  string    `json:"trouble"`
+	short    string
 }
 
 // A waitingList is what "approvals" prints.
@@ -128,16 +132,23 @@ func (c *conn) waiting(ctx context.Context, session string, limit int, a *App) (
 	defer late.Stop()
 	asking, cancel := context.WithTimeout(ctx, askWithin)
 	defer cancel()
+	looking, cancel := context.WithTimeout(ctx, 2*askWithin) // what the turns did not say
+	defer cancel()
 	var mu sync.Mutex
 	var all errgroup.Group
 	all.SetLimit(askAtOnce)
 	for _, info := range turns {
 		all.Go(func() error {
 			var v agent.ApprovalsView
-			err := c.ask(asking, info.GetExecution().GetWorkflowId(), agent.QueryApprovals, &v)
+			var s noAnswer
+			id := info.GetExecution().GetWorkflowId()
+			if err := c.ask(asking, id, agent.QueryApprovals, &v); err != nil && ctx.Err() == nil {
+				s = c.whyNoAnswer(looking, id, a, err)
+				v, _ = c.recorded(looking, id)
+			}
 			mu.Lock()
 			defer mu.Unlock()
-			out.add(c, info, v, err)
+			out.add(c, info, v, s)
 			return nil
 		})
 	}
@@ -146,25 +157,28 @@ func (c *conn) waiting(ctx context.Context, session string, limit int, a *App) (
 	return out, ctx.Err()
 }
 
-func (l *waitingList) add(c *conn, info *workflowpb.WorkflowExecutionInfo, v agent.ApprovalsView, err error) {
+func (l *waitingList) add(c *conn, info *workflowpb.WorkflowExecutionInfo, v agent.ApprovalsView, s noAnswer) {
 	workflow := info.GetExecution().GetWorkflowId()
 	who, tenant := c.attribute(info, agent.AttributeAgent), c.attribute(info, agent.AttributeTenant)
-	if err != nil {
-		u := unansweredTurn{Workflow: workflow, Agent: who, Tenant: tenant, Trouble: line(err.Error(), 200)}
-		if errors.Is(err, context.DeadlineExceeded) {
-			u.Trouble = "it took too long"
-		}
-		fields := info.GetSearchAttributes().GetIndexedFields()
-		_ = decoder{c.payloads}.payload(fields[agent.AttributeApprovals], &u.Waiting) // what cannot be read stays zero
-		_ = decoder{c.payloads}.payload(fields[agent.AttributeExpires], &u.Expires)
-		l.Unanswered = append(l.Unanswered, u)
-		return
+	w := waitingApproval{Workflow: workflow, Agent: who, Tenant: tenant, Scope: v.Scope, Source: sourceTurn, Trouble: s.why, short: s.short}
+	if s.why != "" {
+		w.Source = sourceHistory
 	}
+	told := false
 	for _, a := range v.Approvals {
 		if a.Outcome == agent.OutcomePending {
-			l.Approvals = append(l.Approvals, waitingApproval{workflow, who, tenant, v.Scope, a, a.Action})
+			w.Approval, w.Digest, told = a, a.Action, true
+			l.Approvals = append(l.Approvals, w)
 		}
 	}
+	if s.why == "" || told {
+		return
+	}
+	u := unansweredTurn{Workflow: workflow, Agent: who, Tenant: tenant, Trouble: s.why, short: s.short}
+	fields := info.GetSearchAttributes().GetIndexedFields()
+	_ = decoder{c.payloads}.payload(fields[agent.AttributeApprovals], &u.Waiting) // what cannot be read stays zero
+	_ = decoder{c.payloads}.payload(fields[agent.AttributeExpires], &u.Expires)
+	l.Unanswered = append(l.Unanswered, u)
 }
 
 func (l *waitingList) sort() {
@@ -184,23 +198,46 @@ func (a *App) printWaiting(l waitingList, now time.Time) error {
 	w := tabwriter.NewWriter(a.Out, 0, 8, 2, ' ', 0)
 	fmt.Fprintln(w, "ID\tASKED\tEXPIRES\tAPPROVALS\tACTION") // what a model wrote comes last: nothing follows that it could imitate
 	for _, r := range l.Approvals {
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s %s\n", approval.Visible(r.ID), span(now.Sub(r.RequestedAt))+" ago", expiry(r.ExpiresAt, now),
-			approvals(&r.Approval), max(r.Terms.Quorum, 1), line(r.Tool, 64), brief(r.Args))
+		beside := ""
+		if r.short != "" {
+			beside = "⟨" + r.short + "⟩ "
+		}
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s%s %s\n", approval.Visible(r.ID), span(now.Sub(r.RequestedAt))+" ago", expiry(r.ExpiresAt, now),
+			approvals(&r.Approval), max(r.Terms.Quorum, 1), beside, line(r.Tool, 64), brief(r.Args))
 	}
 	for _, u := range l.Unanswered {
-		fmt.Fprintf(w, "%s\t\t%s\t\t⟨%s there, not shown: the turn does not answer⟩\n", line(u.Workflow, 120), expiry(u.Expires, now), count(int(u.Waiting), "request"))
+		fmt.Fprintf(w, "%s\t\t%s\t\t⟨%s there, not shown: %s⟩\n", line(u.Workflow, 120), expiry(u.Expires, now), count(int(u.Waiting), "request"), u.short)
 	}
 	if err := w.Flush(); err != nil {
 		return err
 	}
-	if len(l.Unanswered) > 0 {
-		a.note("%s %s did not answer: %s; is a worker running? What the histories know: holdfast attention",
-			a.paint(a.Err, yellow, "note:"), count(len(l.Unanswered), "turn"), l.Unanswered[0].Trouble)
+	for _, why := range l.troubles() {
+		a.note("%s %s", a.paint(a.Err, yellow, "note:"), why)
 	}
 	if l.More {
 		a.note("%s there are more turns in which something waits; see them with --limit", a.paint(a.Err, yellow, "note:"))
 	}
 	return nil
+}
+
+// troublesNamed is how many reasons of silence a list names.
+const troublesNamed = 3
+
+// troubles returns why turns did not answer, each reason once.
+func (l *waitingList) troubles() []string {
+	var out []string
+	for _, r := range l.Approvals {
+		out = append(out, r.Trouble)
+	}
+	for _, u := range l.Unanswered {
+		out = append(out, u.Trouble)
+	}
+	slices.Sort(out)
+	out = slices.DeleteFunc(slices.Compact(out), func(s string) bool { return s == "" })
+	if n := len(out) - troublesNamed; n > 0 {
+		out = append(out[:troublesNamed], fmt.Sprintf("and %s more; see them with -o json", count(n, "reason")))
+	}
+	return out
 }
 
 func expiry(t, now time.Time) string {

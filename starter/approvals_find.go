@@ -49,6 +49,8 @@ type foundApproval struct {
 	scope    agent.Scope
 	refused  []agent.Refusal // decisions on it that did not count
 	unseen   bool            // the turn has not said it: only id, digest and place are known
+	silent   *silentTurn     // why it is the history's word and not the turn's
+	moved    string          // that another build asked for it than the one that goes on
 }
 
 // A silentTurn is a turn that did not say what waits in it.
@@ -63,7 +65,8 @@ func (s *silentTurn) Error() string {
 
 func (s *silentTurn) Unwrap() error { return s.err }
 
-// findApproval finds the one request that a reference means.
+// findApproval finds the one request that a reference means. Of a turn that does not answer it is the one that its history
+// has.
 func (c *conn) findApproval(ctx context.Context, r approvalRef) (foundApproval, error) {
 	workflows, err := c.askers(ctx, r)
 	if err != nil {
@@ -82,7 +85,13 @@ func (c *conn) findApproval(ctx context.Context, r approvalRef) (foundApproval, 
 		case isNotFound(err):
 			absent++
 		case err != nil:
-			silent = &silentTurn{id, err}
+			s := &silentTurn{id, err}
+			v, _ := c.recorded(ctx, id)
+			here := r.among(id, v)
+			for i := range here {
+				here[i].silent = s
+			}
+			found, silent = append(found, here...), s
 		default:
 			found = append(found, r.among(id, v)...)
 		}

@@ -46,7 +46,12 @@ type shownApproval struct {
 	Workflow string      `json:"workflow"`
 	Scope    agent.Scope `json:"scope"`
 	agent.Approval
-	Digest  agent.Digest    `json:"digest"` // the action's, which a decision must name
+	Digest agent.Digest `json:"digest"` // the action's, which a decision must name
+	// Source is who tells of it: the turn, or its history, when the turn does not answer.
+	Source string `json:"source"`
+	// AskedBy is the build that asked, Build the one that goes on with the turn, if they differ.
+	AskedBy string          `json:"askedBy,omitempty"`
+	Build   string          `json:"build,omitempty"`
 	Refused []agent.Refusal `json:"refused,omitempty"`
 	// Verified says that the digest was computed here from the request's own fields; Trouble, that they do not
 	// fit together.
@@ -68,8 +73,19 @@ func (o *approvalsShowOptions) run(ctx context.Context, id string) error {
 	if err != nil {
 		return o.app.unanswered(ctx, c, err)
 	}
+	askedBy, build := c.askedElsewhere(ctx, &f)
+	f.moved = movedText(askedBy, build)
+	if f.silent != nil {
+		defer o.app.note("%s %s", o.app.paint(o.app.Err, yellow, "note:"), c.whyNoAnswer(ctx, f.workflow, o.app, f.silent.err).why)
+	}
 	if o.app.json() {
-		v := shownApproval{Workflow: f.workflow, Scope: f.scope, Approval: f.Approval, Digest: f.Action, Refused: f.refused}
+		v := shownApproval{
+			Workflow: f.workflow, Scope: f.scope, Approval: f.Approval, Digest: f.Action, Source: sourceTurn,
+			AskedBy: askedBy, Build: build, Refused: f.refused,
+		}
+		if f.silent != nil {
+			v.Source = sourceHistory
+		}
 		verified, err := f.distrust()
 		if v.Verified = verified; err != nil {
 			v.Trouble = err.Error()
@@ -100,6 +116,12 @@ func (s *sheet) request(f *foundApproval, now time.Time) {
 	s.say("state", "%s", stateText(&f.Approval, now))
 	if f.Outcome == agent.OutcomePending {
 		s.say("expires", "%s (%s)", expiry(f.ExpiresAt, now), moment(f.ExpiresAt))
+	}
+	if f.silent != nil {
+		s.say("told by", "the turn's history: the turn itself does not answer")
+	}
+	if f.moved != "" {
+		s.say("moved", "%s", f.moved)
 	}
 	s.row("note", f.Note, "")
 	s.action(f)

@@ -209,6 +209,11 @@ func (o *decideOptions) find(ctx context.Context, c *conn, ref approvalRef) (*fo
 	if err != nil {
 		return nil, o.app.unanswered(ctx, c, err)
 	}
+	if f.silent != nil {
+		o.app.note("%s %s; the request is shown as its history has it, and the decision counts when a worker takes it up",
+			o.app.paint(o.app.Err, yellow, "note:"), c.whyNoAnswer(ctx, f.workflow, o.app, f.silent.err).why)
+	}
+	f.moved = movedText(c.askedElsewhere(ctx, &f))
 	return &f, nil
 }
 

@@ -31,8 +31,22 @@ func TestARunThatNoWorkerOfItsBuildPollsForIsHeld(t *testing.T) {
 	s.fails(ExitWaiting, `of build "v1" of deployment "agents"`, "approve", ask.ID, "--digest", string(ask.Action), "--wait", "8s")
 	s.move("held:turn-1", "v9")
 	m := s.matter(matterHeld, "held/turn-1")
-	if m.Build != "v9" || m.Command != "holdfast worker --deployment agents --build-id v9" || !strings.Contains(m.Advice, "holdfast deploy drain v9 --move") {
+	if m.Build != "v9" || m.Command != "holdfast worker --deployment agents --build-id v9" || !strings.Contains(m.Advice, "holdfast deploy drain v9 --move") ||
+		!strings.Contains(m.Advice, "as they were, serial 1 or later") {
 		t.Errorf("%+v", m)
+	}
+	list, errs, code := s.holdfast("approvals", "--session", "held")
+	if code != ExitDone || !strings.Contains(list, ask.ID) || !strings.Contains(list, "⟨no worker of build v9 answers⟩ pay ") ||
+		!strings.Contains(errs, `no worker of build "v9" of deployment "agents" polls`) {
+		t.Errorf("the list has it as\n%s%s", list, errs)
+	}
+	if out := s.ok("approvals", "show", "held"); !strings.Contains(out, "the turn's history") || !strings.Contains(out, "the turn is on build v9 now") {
+		t.Errorf("the request is shown as\n%s", out)
+	}
+	var shown shownApproval
+	s.json(&shown, "approvals", "show", "held/turn-1")
+	if shown.ID != ask.ID || shown.Source != sourceHistory || shown.AskedBy != "v1" || shown.Build != "v9" || !shown.Verified {
+		t.Errorf("the request of a turn that was moved: %+v", shown)
 	}
 	if out := s.ok("show", "held"); !strings.Contains(out, `no worker of build "v9" of deployment "agents" polls`) {
 		t.Errorf("show does not say what the turn waits for:\n%s", out)

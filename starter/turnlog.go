@@ -37,6 +37,7 @@ type turnLog struct {
 	undo      *agent.UndoInput // of a late compensation
 	attention string           // what the run asks a person for
 	approvals []*agent.Approval
+	askers    map[string]string // the builds that asked for them, by the request's id
 	effects   []*agent.Effect
 	undos     []agent.Undo       // planned and not begun
 	voids     map[string]int     // how often the authority of a key was void
@@ -72,7 +73,7 @@ type activity struct {
 
 func newTurnLog(d decoder, turn int) *turnLog {
 	return &turnLog{
-		decoder: d, turn: turn, scheduled: map[int64]*activity{}, timers: map[int64]string{}, voids: map[string]int{},
+		decoder: d, turn: turn, scheduled: map[int64]*activity{}, timers: map[int64]string{}, voids: map[string]int{}, askers: map[string]string{},
 		status: agent.StatusRunning, seen: versions{},
 	}
 }

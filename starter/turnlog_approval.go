@@ -1,6 +1,7 @@
 package starter
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strings"
@@ -17,6 +18,7 @@ import (
 func (t *turnLog) requested(key string, p agent.Place, c agent.Call, ask int, why string) event {
 	a := &agent.Approval{Outcome: agent.OutcomePending, ApprovalRequest: approval.NewRequest(key, ask, p, c, t.now, why)}
 	t.approvals = append(t.approvals, a)
+	t.askers[a.ID] = t.seen[[2]string{ofBuild, ""}]
 	t.moved(key, agent.StateAwaitingApproval, "", why)
 	if e := t.effect(key); e != nil {
 		e.Approval, e.Verdict = a.ID, c.Verdict
@@ -120,6 +122,7 @@ func (t *turnLog) edited(a *agent.Approval, r agent.JudgeResult) []event {
 	e := t.requested(key, a.Place, c, 1, "edited by "+who)
 	next := t.approvals[len(t.approvals)-1]
 	approval.Edited(&next.ApprovalRequest, a.ApprovalRequest)
+	t.askers[next.ID] = cmp.Or(t.code, t.askers[next.ID]) // whose worker looked into the arguments
 	if t.agreed(next, r.Decided, r.Quorum); next.Outcome == agent.OutcomePending {
 		return []event{e}
 	}
