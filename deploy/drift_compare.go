@@ -53,12 +53,17 @@ func (y yardstick) compare(m made, old found) Crossing {
 }
 
 // spare makes notes of a run's errors: Temporal keeps it on another build, whose workers have a configuration of
-// their own, so that only their end would bring it here.
+// their own, so that only their end would bring it here. What its session is pinned to comes here after it.
 func (c *Crossing) spare(home string) {
-	for _, t := range c.Errors {
+	all := c.Errors
+	c.Errors = nil
+	for _, t := range all {
+		if c.Upgrade == agent.UpgradePin && (t.Kind == TroubleTool || t.Kind == TroubleModel) {
+			c.fail(t.Kind, t.What, "when the turn has ended, its session comes to this build: "+t.Do)
+			continue
+		}
 		c.note(t.Kind, t.What, fmt.Sprintf("Temporal keeps the run on build %s: leave its workers and their configuration until it has ended (holdfast deploy drain %s)", home, home))
 	}
-	c.Errors = nil
 }
 
 // taken looks at what makes every worker of this file refuse the run's work.
@@ -134,7 +139,7 @@ func (y yardstick) parts(c *Crossing, u agent.Upgrade, def agent.Definition) {
 		case there && (now == t.Version || !pinned):
 		case pinned:
 			c.fail(TroubleTool, fmt.Sprintf("tool %q %s, which agent %q was defined with, %s", t.Name, t.Version.Short(), def.Name, gone(there)),
-				"keep its declaration as it was, keep a worker of the old build for these runs, or let the agent follow (upgrade: follow)")
+				"keep its declaration as it was, or let the agent follow (upgrade: follow): as it is, these sessions go on without the tool")
 		default:
 			c.note(TroubleTool, fmt.Sprintf("tool %q of agent %q is not there any more", t.Name, def.Name), "the model is not offered it, and told so if it asks for it")
 		}
@@ -168,7 +173,11 @@ func (y yardstick) requests(c *Crossing, m made) {
 			c.fail(TroubleRequest, what, "keep its declaration as it was, or a worker of the old build until the turn has ended")
 			continue
 		}
-		c.note(TroubleRequest, what, "approved, it will not be run: the model is told to ask again")
+		then := "approved, it will not be run: the model is told to ask again"
+		if m.home != "" && m.home != y.now.Build {
+			then = fmt.Sprintf("build %s runs it once it is approved, as long as its workers keep their file; moved to this build, it will not be run and is asked for again", m.home)
+		}
+		c.note(TroubleRequest, what, then)
 	}
 }
 

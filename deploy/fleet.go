@@ -3,6 +3,7 @@ package deploy
 import (
 	"cmp"
 	"context"
+	"errors"
 	"slices"
 	"strings"
 	"time"
@@ -99,6 +100,27 @@ func (f Fleet) Describe(ctx context.Context) (*Deployment, error) { return f.des
 // describe asks about those builds in particular for which a function says so; nil is about all. Of the others it says
 // where they stand.
 func (f Fleet) describe(ctx context.Context, wanted func(Build) bool) (*Deployment, error) {
+	for attempt := 1; ; attempt++ {
+		d, err := f.look(ctx, wanted)
+		var none *NoDeploymentError
+		if !errors.As(err, &none) || !slices.Contains(none.Known, f.Deployment) || attempt == newTries {
+			return d, err
+		}
+		select {
+		case <-ctx.Done():
+			return nil, err
+		case <-time.After(newAgain):
+		}
+	}
+}
+
+// One that has just come is listed before it, or its builds, can be described.
+const (
+	newTries = 10
+	newAgain = 200 * time.Millisecond
+)
+
+func (f Fleet) look(ctx context.Context, wanted func(Build) bool) (*Deployment, error) {
 	r, err := ask(ctx, 0, func(ctx context.Context) (*workflowservice.DescribeWorkerDeploymentResponse, error) {
 		return f.Client.WorkflowService().DescribeWorkerDeployment(ctx, &workflowservice.DescribeWorkerDeploymentRequest{
 			Namespace: f.Namespace, DeploymentName: f.Deployment,
@@ -141,7 +163,8 @@ func (f Fleet) Deployments(ctx context.Context) ([]string, error) {
 	for _, d := range r.GetWorkerDeployments() {
 		names = append(names, d.GetName())
 	}
-	return names, nil
+	slices.Sort(names)
+	return slices.Compact(names), nil // the server lists one that has just come more than once
 }
 
 func (d *Deployment) build(s *deploymentpb.WorkerDeploymentInfo_WorkerDeploymentVersionSummary) Build {
@@ -267,9 +290,8 @@ func (f Fleet) await(ctx context.Context, b Build) Build {
 		case <-time.After(secondLook / 6):
 		}
 		again := []Build{b}
-		for _, queue := range b.queues {
-			_ = f.lookAtPollers(ctx, queue, again) // what it cannot tell now, the next look may
-		}
+		again[0].queues = nil               // of one that has just come, the server may not know them yet
+		_ = f.lookAtBuilds(ctx, again, nil) // what it cannot tell now, the next look may
 		b = again[0]
 	}
 	return b
