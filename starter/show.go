@@ -24,8 +24,8 @@ func newShow(a *App) *cobra.Command {
 		Short: "Show a turn's steps, actions, approvals, effects and cost",
 		Long: `Shows what a turn did, step by step, and who produced each result: the model and its fingerprint, the version of the
 tool, the policy, the worker's build, the build of the workflow's code and, when holdfast.yaml names the workers' store,
-the digests of the prompt and of the tool schemas. Where one of them is another than in the step before, the step says
-"boundary" and what changed. A turn that does not go on says why, and what to do.`,
+the digests of the prompt and of the tool schemas. Where one of them is another than in the step before, or in the turn
+before, the step says "boundary" and what changed. A turn that does not go on says why, and what to do.`,
 		Example: `  holdfast show support-x7k2mq
   holdfast show support-x7k2mq/turn-2 -o json`,
 		Args: cobra.ExactArgs(1),
@@ -101,7 +101,9 @@ type shownStep struct {
 	Tools  agent.Digest `json:"tools,omitempty"`
 	Policy agent.Digest `json:"policy,omitempty"`
 	Code   string       `json:"code,omitempty"` // the build whose workflow code asked
-	// Boundary is what changed against the step before.
+	// Withheld says which of the definition's tools the model was not offered, and why.
+	Withheld string `json:"withheld,omitempty"`
+	// Boundary is what changed against the step before, at the first step against the session's turn before.
 	Boundary []boundary    `json:"boundary,omitempty"`
 	Actions  []shownAction `json:"actions,omitempty"`
 	head     agent.Head    // that the answer led to
@@ -150,7 +152,9 @@ func (o *showOptions) run(ctx context.Context) error {
 			return err
 		}
 	}
-	log, err := c.workflowLog(ctx, o.at)
+	log := newTurnLog(decoder{c.payloads}, o.at.turn)
+	log.seen = c.versionsBefore(ctx, o.at)
+	err = c.readLog(ctx, o.at, log)
 	if isNotFound(err) {
 		return noTurn(o.at.session, o.at.turn)
 	}
@@ -174,6 +178,7 @@ func (o *showOptions) ask(ctx context.Context, c *conn, log *turnLog, scope agen
 	l := &ledger{at: o.at, scope: scope, running: !log.ended}
 	s.Source = sourceHistory
 	s.identify(ctx, f.store, scope)
+	s.withhold(ctx, f.store, scope, c.pins(s.Agent))
 	defer o.askSession(ctx, f, s)
 	switch {
 	case log.ended && f.closed(ctx, l):
@@ -231,19 +236,27 @@ func (c *conn) turnLog(ctx context.Context, session string, n int) (*turnLog, er
 
 // workflowLog does the same for a turn or a late compensation.
 func (c *conn) workflowLog(ctx context.Context, at address) (*turnLog, error) {
-	runs, err := c.lineage(ctx, at.workflow())
-	if err != nil {
+	log := newTurnLog(decoder{c.payloads}, at.turn)
+	if err := c.readLog(ctx, at, log); err != nil {
 		return nil, err
 	}
-	log := newTurnLog(decoder{c.payloads}, at.turn)
+	return log, nil
+}
+
+// readLog reads the runs into a log that knows what came before them.
+func (c *conn) readLog(ctx context.Context, at address, log *turnLog) error {
+	runs, err := c.lineage(ctx, at.workflow())
+	if err != nil {
+		return err
+	}
 	for _, run := range runs {
 		err := c.read(ctx, reading{workflow: at.workflow(), run: run, each: func(ev *historypb.HistoryEvent) error {
 			log.add(ev)
 			return nil
 		}})
 		if err != nil {
-			return nil, err
+			return err
 		}
 	}
-	return log, nil
+	return nil
 }

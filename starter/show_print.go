@@ -104,6 +104,7 @@ func (a *App) printStep(s shownStep) {
 		a.field("by", producerText(s))
 	}
 	a.field("boundary", crossed(s.Boundary))
+	a.field("tools", s.Withheld)
 	if s.Usage != nil {
 		a.field("usage", usageText(*s.Usage))
 	}

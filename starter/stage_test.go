@@ -43,6 +43,7 @@ models: {m: {base_url: "%s"}}
 agents:
   helper: {instructions: Help., model: m, tools: [pay], limits: {continue_after: 1}}
   asker: {instructions: Help., model: m, tools: [pay]}
+  careful: {instructions: Help., model: m, tools: [pay], upgrade: pin}
 policy: {rules: [{name: asks, when: 'agent == "asker" && tool == "pay"', then: ask}, {name: everything, then: allow}]}
 worker: {stop_timeout: 1s, task_queue: "%s", sticky_timeout: 1s}
 `

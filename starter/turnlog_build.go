@@ -35,11 +35,22 @@ type boundary struct {
 
 // String is the boundary for a line.
 func (b boundary) String() string {
+	if b.What == ofTools {
+		return fmt.Sprintf("%s: %s -> %s", b.What, schemasText(b.From), schemasText(b.To))
+	}
 	what := b.What
 	if b.Tool != "" {
 		what += " of " + line(b.Tool, 64)
 	}
 	return fmt.Sprintf("%s %s -> %s", what, line(b.From, 80), line(b.To, 80))
+}
+
+// schemasText says which tool schemas an answer got.
+func schemasText(v string) string {
+	if v == asDefined {
+		return "as the definition has them"
+	}
+	return "others (" + line(v, 80) + ")"
 }
 
 // boundariesNamed is how many boundaries a line names one by one.
