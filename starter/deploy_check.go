@@ -74,7 +74,7 @@ func (o *deployCheckOptions) run(ctx context.Context) error {
 	}
 	defer c.Close()
 	check := deploy.Check{Query: o.query}
-	problems, closeStore := o.atHand(ctx, &check)
+	problems, noStore, closeStore := o.atHand(ctx, &check)
 	defer closeStore()
 	if ctx.Err() != nil {
 		return ctx.Err()
@@ -94,33 +94,34 @@ func (o *deployCheckOptions) run(ctx context.Context) error {
 		return queryHint(err)
 	}
 	slices.SortFunc(out.Runs, func(a, b deploy.Crossing) int { return strings.Compare(a.Workflow, b.Workflow) })
+	if noStore != "" && out.Replay.Total > 0 { // before anything has run there may be none yet
+		problems = append(problems, noStore)
+	}
 	out.Problems = append(problems, out.Problems...)
 	out.OK, out.Next = out.CheckReport.OK(), o.next(out.CheckReport)
 	return o.print(out)
 }
 
-// atHand gets what runs are compared with. What cannot be had is a problem, and the replay is worth its while
-// without. The caller calls the function when it is done.
-func (o *deployCheckOptions) atHand(ctx context.Context, check *deploy.Check) (problems []string, done func()) {
-	problem := func(what string, err error) {
+// atHand gets what runs are compared with. What cannot be had is a problem, that of the store by itself, and the replay
+// is worth its while without. The caller calls the function when it is done.
+func (o *deployCheckOptions) atHand(ctx context.Context, check *deploy.Check) (problems []string, noStore string, done func()) {
+	problem := func(what string, err error) string {
 		message, hint := explain(err)
 		if hint != "" {
 			message += "\n" + hint
 		}
-		problems = append(problems, what+": "+message)
+		return what + ": " + message
 	}
 	var err error
 	if check.Now, err = o.inventory(ctx); err != nil {
-		problem("the configuration cannot be used, so that nothing is compared with it", err)
-		return problems, func() {}
+		return []string{problem("the configuration cannot be used, so that nothing is compared with it", err)}, "", func() {}
 	}
 	s, err := o.app.openStore(ctx, "")
 	if err != nil {
-		problem("the store cannot be read, so that old definitions are not looked at", err)
-		return problems, func() {}
+		return nil, problem("the store cannot be read, so that old definitions are not looked at", err), func() {}
 	}
 	check.Store = s
-	return problems, func() { _ = s.Close() } // it was only read
+	return nil, "", func() { _ = s.Close() } // it was only read
 }
 
 func (o *deployCheckOptions) usage() error {
