@@ -202,8 +202,8 @@ func (a *App) printWaiting(l waitingList, now time.Time) error {
 		if r.short != "" {
 			beside = "⟨" + r.short + "⟩ "
 		}
-		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s%s %s\n", approval.Visible(r.ID), span(now.Sub(r.RequestedAt))+" ago", expiry(r.ExpiresAt, now),
-			approvals(&r.Approval), max(r.Terms.Quorum, 1), beside, line(r.Tool, 64), brief(r.Args))
+		fmt.Fprintf(w, "%s\t%s\t%s\t%d of %d\t%s%s\n", approval.Visible(r.ID), span(now.Sub(r.RequestedAt))+" ago", expiry(r.ExpiresAt, now),
+			approvals(&r.Approval), max(r.Terms.Quorum, 1), beside, briefAction(r.Tool, r.Args))
 	}
 	for _, u := range l.Unanswered {
 		fmt.Fprintf(w, "%s\t\t%s\t\t⟨%s there, not shown: %s⟩\n", line(u.Workflow, 120), expiry(u.Expires, now), count(int(u.Waiting), "request"), u.short)
@@ -249,6 +249,14 @@ func expiry(t, now time.Time) string {
 	default:
 		return "in " + span(left)
 	}
+}
+
+// briefAction is what a request is about, for a list.
+func briefAction(tool, args string) string {
+	if name, _ := upgradeOf(tool, args); name != "" {
+		return line(actionText(tool, args), lineLimit)
+	}
+	return line(tool, 64) + " " + brief(args)
 }
 
 // brief is the beginning of arguments, for a list.

@@ -172,7 +172,7 @@ func (r approvalRef) among(workflow string, v agent.ApprovalsView) []foundApprov
 func (r approvalRef) several(found []foundApproval) error {
 	ids := ""
 	for _, f := range found[:min(len(found), 10)] {
-		ids += "\n  " + line(f.ID, agent.MaxKey) + "  " + line(f.Tool, 64)
+		ids += "\n  " + line(f.ID, agent.MaxKey) + "  " + briefAction(f.Tool, f.Args)
 	}
 	return withHint(usageError("%s approvals wait there; say which:%s", strconv.Itoa(len(found)), ids),
 		"see all: holdfast approvals --session %s", r.session)
@@ -237,7 +237,7 @@ func (a *App) completeApprovals(cmd *cobra.Command, args []string, prefix string
 		var ids []string
 		for _, w := range list.Approvals {
 			if strings.HasPrefix(w.ID, prefix) {
-				ids = append(ids, w.ID+"\t"+line(w.Tool, 64)+" "+brief(w.Args))
+				ids = append(ids, w.ID+"\t"+briefAction(w.Tool, w.Args))
 			}
 		}
 		return ids

@@ -148,7 +148,11 @@ func (s *sheet) answers(f *foundApproval) {
 
 // action shows what would be done: every field that the digest covers, and the digest.
 func (s *sheet) action(f *foundApproval) {
-	s.row("tool", f.Tool, "")
+	remark := ""
+	if name, _ := upgradeOf(f.Tool, f.Args); name != "" {
+		remark = wantedText(f.Tool, f.Args)
+	}
+	s.row("tool", f.Tool, remark)
 	s.say("effect", "%s", effectText(f))
 	s.row("resource", f.Terms.Resource, "")
 	s.arguments("arguments", f.Args)

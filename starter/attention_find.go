@@ -177,7 +177,7 @@ func (l *ledger) matters() []matter {
 		}
 		out = append(out, matter{
 			Kind: matterApproval, Session: l.at.session, Turn: l.at.turn, Workflow: l.at.workflow(), Approval: a.ID, Key: a.Key,
-			Tool: a.Tool, What: a.Tool + " " + a.Args, Since: a.RequestedAt, Expires: a.ExpiresAt, Command: approveCommand(a.ID),
+			Tool: a.Tool, What: actionText(a.Tool, a.Args), Since: a.RequestedAt, Expires: a.ExpiresAt, Command: approveCommand(a.ID),
 		})
 	}
 	for _, e := range l.effects {

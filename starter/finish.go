@@ -93,7 +93,7 @@ func (p *printer) explainStatus(f *follower, r turnEnd) error {
 		err.code = ExitWaiting
 		what := "a person"
 		if r.Waiting != "" {
-			what = r.Waiting
+			what = withoutCommand(r.Waiting)
 		}
 		err.err = withHint(fmt.Errorf("turn %d of session %q waits for %s", r.Turn, f.session, line(what, 2*lineLimit)), "%s", r.answers(f.session))
 		return err

@@ -193,5 +193,5 @@ func (c *conn) waitsFor(ctx context.Context, id string) string {
 	if c.ask(ctx, id, agent.QueryTurn, &v) != nil {
 		return ""
 	}
-	return v.Waiting
+	return waitingText(&v)
 }

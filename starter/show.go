@@ -193,7 +193,7 @@ func (o *showOptions) ask(ctx context.Context, c *conn, log *turnLog, scope agen
 	}
 	s.Source, s.Effects, s.Folded, s.Approvals, s.Refused = l.source, l.effects, l.folded, l.approvals, l.refused
 	if v := l.view; v != nil {
-		s.Waiting, s.Usage, s.Head, s.Spent = v.Waiting, v.Usage, v.Head, &v.Spent
+		s.Waiting, s.Usage, s.Head, s.Spent = waitingText(v), v.Usage, v.Head, &v.Spent
 		if v.Status != "" {
 			s.Status = v.Status
 		}
@@ -210,7 +210,7 @@ func (o *showOptions) place(ctx context.Context, c *conn, log *turnLog, s *shown
 	p := placementOf(d.GetWorkflowExecutionInfo())
 	s.Deployment, s.Versioning = cmp.Or(p.version(), s.Deployment), cmp.Or(p.behavior(), s.Versioning)
 	if !log.ended {
-		s.Trouble = c.whySilent(ctx, d, o.app.queue(""))
+		s.Trouble = c.whySilent(ctx, d, o.app.queue("")).String()
 	}
 }
 

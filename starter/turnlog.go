@@ -51,6 +51,7 @@ type turnLog struct {
 	code       string     // the build whose workflow code goes on with the run
 	deployment string     // with its name, "agents:v2"
 	behavior   string     // pinned or auto_upgrade
+	held       string     // the build that an operator holds the run on
 }
 
 // An activity is one that the turn scheduled and what became of it.
@@ -126,6 +127,8 @@ func (t *turnLog) read(ev *historypb.HistoryEvent) []event {
 		return t.signalled(ev)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCEL_REQUESTED:
 		return []event{{Type: evTurnSignal, Text: "asked to cancel"}}
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED:
+		return t.optionsUpdated(ev)
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_FAILED:
 		return t.taskFailed(ev)
 	case enumspb.EVENT_TYPE_WORKFLOW_TASK_TIMED_OUT:

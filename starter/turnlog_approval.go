@@ -23,10 +23,13 @@ func (t *turnLog) requested(key string, p agent.Place, c agent.Call, ask int, wh
 	if e := t.effect(key); e != nil {
 		e.Approval, e.Verdict = a.ID, c.Verdict
 	}
-	command := approveCommand(a.ID)
 	e := t.approvalEvent(evApprovalRequested, a)
-	e.Expires, e.Command, e.Note, e.Verdict = a.ExpiresAt, command, why, &a.Verdict
-	e.Text = fmt.Sprintf("tool %s waits for approval, rule %s%s; answer with: %s", line(c.Tool+" "+c.Args, lineLimit), line(c.Verdict.Rule, 64), because(why), command)
+	e.Expires, e.Command, e.Note, e.Verdict = a.ExpiresAt, approveCommand(a.ID), why, &a.Verdict
+	what := "tool " + c.Tool + " " + c.Args + " waits for approval"
+	if name, _ := upgradeOf(c.Tool, c.Args); name != "" {
+		what = "a word is wanted on " + actionText(c.Tool, c.Args)
+	}
+	e.Text = fmt.Sprintf("%s, rule %s%s", line(what, lineLimit+len("tool  waits for approval")), line(c.Verdict.Rule, 64), because(why))
 	return e
 }
 
@@ -224,6 +227,9 @@ func ofAction(a *agent.Approval) string {
 	}
 	if a.Tool == "" {
 		return ": " + line(a.ID, 240)
+	}
+	if name, _ := upgradeOf(a.Tool, a.Args); name != "" {
+		return fmt.Sprintf(": %s (%s)", line(newDefinition(name), 120), line(a.ID, 240))
 	}
 	return fmt.Sprintf(": tool %s (%s)", line(a.Tool, 64), line(a.ID, 240))
 }

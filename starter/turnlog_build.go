@@ -153,6 +153,26 @@ func (t *turnLog) crossing(act *activity, bs []boundary) []event {
 	return out
 }
 
+// optionsUpdated reads that an operator moved the run to a build, or let it go again.
+func (t *turnLog) optionsUpdated(ev *historypb.HistoryEvent) []event {
+	a := ev.GetWorkflowExecutionOptionsUpdatedEventAttributes()
+	to, from := a.GetVersioningOverride(), t.held
+	switch build := to.GetPinned().GetVersion().GetBuildId(); {
+	case build != "":
+		t.held = build
+		return []event{{Type: evOther, Text: "moved to build " + line(build, 64)}}
+	case to.GetAutoUpgrade():
+		t.held = ""
+		return []event{{Type: evOther, Text: "goes on with the current build of its deployment"}}
+	case a.GetUnsetVersioningOverride() && from != "":
+		t.held = ""
+		return []event{{Type: evOther, Text: "let go of build " + line(from, 64)}}
+	case a.GetUnsetVersioningOverride():
+		return []event{{Type: evOther, Text: "let go: nothing but its own build holds it now"}}
+	}
+	return t.unknown(ev)
+}
+
 func behaviorText(b enumspb.VersioningBehavior) string {
 	switch b {
 	case enumspb.VERSIONING_BEHAVIOR_PINNED:

@@ -9,6 +9,7 @@ import (
 	deploymentpb "go.temporal.io/api/deployment/v1"
 	enumspb "go.temporal.io/api/enums/v1"
 	historypb "go.temporal.io/api/history/v1"
+	workflowpb "go.temporal.io/api/workflow/v1"
 
 	"github.com/holdfast-run/holdfast/agent"
 )
@@ -80,6 +81,49 @@ func TestABoundaryStandsAtTheStepThatIsTheFirstBeyondIt(t *testing.T) {
 	}
 	if n := strings.Count(said, "version.crossed another version: "); n != 5 || !strings.Contains(said, "tool version of pay t1 -> t2") {
 		t.Errorf("%d lines say that a boundary was crossed:\n%s", n, said)
+	}
+}
+
+func TestAMoveBetweenBuildsIsToldInWords(t *testing.T) {
+	t.Parallel()
+	s := &story{t: t}
+	s.started(agent.TurnInput{Scope: agent.NewScope("s", "run"), Turn: 1, Agent: "helper"})
+	options := func(a *historypb.WorkflowExecutionOptionsUpdatedEventAttributes) {
+		s.add(enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_OPTIONS_UPDATED, func(ev *historypb.HistoryEvent) {
+			ev.Attributes = &historypb.HistoryEvent_WorkflowExecutionOptionsUpdatedEventAttributes{WorkflowExecutionOptionsUpdatedEventAttributes: a}
+		})
+	}
+	options(&historypb.WorkflowExecutionOptionsUpdatedEventAttributes{VersioningOverride: &workflowpb.VersioningOverride{
+		Override: &workflowpb.VersioningOverride_Pinned{Pinned: &workflowpb.VersioningOverride_PinnedOverride{Version: version("v2")}},
+	}})
+	options(&historypb.WorkflowExecutionOptionsUpdatedEventAttributes{UnsetVersioningOverride: true})
+	options(&historypb.WorkflowExecutionOptionsUpdatedEventAttributes{VersioningOverride: &workflowpb.VersioningOverride{
+		Override: &workflowpb.VersioningOverride_AutoUpgrade{AutoUpgrade: true},
+	}})
+	options(&historypb.WorkflowExecutionOptionsUpdatedEventAttributes{UnsetVersioningOverride: true})
+	options(&historypb.WorkflowExecutionOptionsUpdatedEventAttributes{})
+	_, said := s.read()
+	for _, want := range []string{"moved to build v2\n", "let go of build v2\n", "goes on with the current build", "let go: nothing", "WorkflowExecutionOptionsUpdated\n"} {
+		if strings.Count(said, want) != 1 {
+			t.Errorf("%q is not said once:\n%s", want, said)
+		}
+	}
+}
+
+// Who asked is the build whose worker decided on the call, for an edited one the build that looked into the arguments.
+func TestARequestKnowsTheBuildThatAskedForIt(t *testing.T) {
+	t.Parallel()
+	s := &story{t: t}
+	scope, want := agent.NewScope("s", "run"), ask("pay")
+	want.Action = agent.DigestOf([]byte("pay"))
+	s.started(agent.TurnInput{Scope: scope, Turn: 1, Agent: "helper"})
+	s.task("v1")
+	s.activity(agent.ActivityModel, agent.ModelInput{Scope: scope, Place: agent.Place{Turn: 1, Step: 1}},
+		agent.ModelResult{Producer: agent.Producer{Build: "v1"}, Calls: []agent.Call{want}})
+	s.task("v2")
+	log, _ := s.read()
+	if waits := log.waitingFor(); len(waits) != 1 || log.askers[waits[0].ID] != "v1" {
+		t.Errorf("%+v was asked for by %v", waits, log.askers)
 	}
 }
 

@@ -180,7 +180,7 @@ func TestAHistoryTellsEachEndOfARequestApart(t *testing.T) {
 	s.timer(agent.ExpirySummary + "d")
 	log, text := s.read()
 	wantText(t, text,
-		"approval.requested tool a {} waits for approval, rule r; answer with: holdfast approve '"+keys[0]+"#1'",
+		"approval.requested tool a {} waits for approval, rule r\n",
 		"approval.arrived a decision arrived by alice: approve: "+keys[0]+"#1",
 		"approval.decided approved by alice (claimed): because: tool a ("+keys[0]+"#1)",
 		"approval.decided declined by bob (claimed): because", "approval.decided withdrawn by carol (claimed)",
@@ -236,7 +236,7 @@ func TestAVoidApprovalIsAskedForAgainUntilTheThirdVoid(t *testing.T) {
 	}
 	log, text := s.read()
 	wantText(t, text, "approval.void tool a was not sent, its approval is void: the target has changed",
-		"rule r2: the target has changed; answer with: holdfast approve '"+keys[0]+"#3'")
+		"rule r2: the target has changed\n")
 	if len(log.approvals) != agent.MaxVoids || log.approvals[0].Outcome != agent.OutcomeVoid {
 		t.Errorf("%d requests, the first %s", len(log.approvals), log.approvals[0].Outcome)
 	}
