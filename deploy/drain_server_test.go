@@ -64,12 +64,12 @@ func heldTurnsAreMoved(p *port) {
 	mover, stranger := p.mover(), p.mover()
 	stranger.Binary = "another"
 	var not *NotCurrentError
-	if _, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: stranger}, 5); !errors.As(err, &not) {
+	if _, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: stranger}, 20); !errors.As(err, &not) {
 		p.Errorf("error %v: the current build is not that program", err)
 	}
 	p.publish("v2")
 	p.stop("v1")
-	d, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: mover}, 3)
+	d, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1", Move: mover}, 10)
 	if err != nil {
 		p.Fatal(err)
 	}

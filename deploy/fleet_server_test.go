@@ -157,6 +157,14 @@ func (p *port) start(build string) {
 	}
 	p.stops[build] = sync.OnceFunc(func() { cancel(); <-done })
 	p.await(build)
+	p.until(build+" says what it understands", func() bool {
+		d, err := p.Describe(p.Context())
+		if err != nil {
+			return false
+		}
+		b, err := d.Build(build)
+		return err == nil && b.Table != nil
+	})
 }
 
 func (p *port) stop(build string) { p.stops[build]() }
