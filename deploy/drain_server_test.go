@@ -24,7 +24,7 @@ func aBuildIsDrainedWhenTurnsEnd(p *port) {
 	p.ask("end-b", "helper", "note this", 1)
 	p.start("v2")
 	p.promote("v2")
-	d, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1"}, 1)
+	d, err := p.drainFor(p.Fleet, DrainOptions{Build: "v1"}, 4)
 	if err != nil {
 		p.Fatal(err)
 	}
