@@ -60,7 +60,12 @@ func (p *payloads) retrieve(ctx context.Context, one *commonpb.Payload) error {
 	if err != nil {
 		return err
 	}
-	name, claim, err := reference(one)
+	return Fetch(ctx, driver, one)
+}
+
+// Fetch replaces in place a payload that only tells where its bytes are kept, see [replay.Stored], by what is kept there.
+func Fetch(ctx context.Context, driver converter.StorageDriver, p *commonpb.Payload) error {
+	name, claim, err := reference(p)
 	switch {
 	case err != nil:
 		return err
@@ -74,7 +79,7 @@ func (p *payloads) retrieve(ctx context.Context, one *commonpb.Payload) error {
 	case len(found) != 1:
 		return errors.New("the store gave another number of payloads")
 	}
-	one.Metadata, one.Data, one.ExternalPayloads = found[0].GetMetadata(), found[0].GetData(), nil
+	p.Metadata, p.Data, p.ExternalPayloads = found[0].GetMetadata(), found[0].GetData(), nil
 	return nil
 }
 

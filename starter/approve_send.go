@@ -65,6 +65,8 @@ func (o *decideOptions) send(ctx context.Context, c *conn, f *foundApproval, d a
 	case ctx.Err() != nil:
 		o.app.leave("the decision was sent and may count; see what became of it: holdfast approvals show '%s'", d.ID)
 		return ctx.Err()
+	case errors.Is(err, errStored):
+		return &exitError{ExitWaiting, fmt.Errorf("the decision was sent and may count; the turn's word on it cannot be read: %w", err)}
 	case err != nil && !errors.Is(err, context.DeadlineExceeded):
 		return err
 	}
@@ -86,7 +88,7 @@ func (c *conn) await(ctx context.Context, w *decisionWord) error {
 		ended := c.hasEnded(ctx, w.Workflow) // asked before, so that the answer after it is the last
 		var v agent.ApprovalsView
 		if err := c.ask(ctx, w.Workflow, agent.QueryApprovals, &v); err != nil {
-			return false, nil // it may answer later
+			return false, unread(err) // it may answer later
 		}
 		switch {
 		case w.hear(v):

@@ -15,7 +15,6 @@ import (
 	"go.temporal.io/sdk/converter"
 
 	"github.com/holdfast-run/holdfast/deploy"
-	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/versioning"
 	"github.com/holdfast-run/holdfast/versioning/replay"
 )
@@ -111,21 +110,8 @@ func (c *conn) obstacle(ctx context.Context, info *workflowpb.WorkflowExecutionI
 // refusal says why this build would not take the state that a run was started with, "" if it would or that cannot be seen.
 func (c *conn) refusal(ctx context.Context, workflowType string, started *historypb.HistoryEvent) string {
 	g := deploy.Gate{Payloads: c.payloads}
-	if c.store != nil { // for a state that was too large for the history
-		var opened *store.Store
-		g.Stored = func(ctx context.Context) (converter.StorageDriver, error) {
-			s, err := c.store(ctx)
-			if err != nil {
-				return nil, err
-			}
-			opened = s
-			return s.PayloadDriver(), nil
-		}
-		defer func() {
-			if opened != nil {
-				_ = opened.Close()
-			}
-		}()
+	if c.stored != nil { // for a state that was too large for the history
+		g.Stored = func(context.Context) (converter.StorageDriver, error) { return c.stored, nil }
 	}
 	return g.Refusal(ctx, workflowType, started)
 }

@@ -102,17 +102,24 @@ func (o *compensateOptions) run(ctx context.Context) error {
 	if err != nil || o.print {
 		return err
 	}
+	earlier, err := c.pastOf(ctx, o.turn)
+	if err != nil {
+		return err
+	}
 	if err := c.SignalWorkflow(ctx, o.turn.session, "", agent.SignalCompensate, order); err != nil {
 		return err
 	}
 	res := compensated{Type: "result", Session: o.turn.session, Turn: o.turn.turn, Ref: order.Ref, Result: wordUnanswered}
 	limit, cancel := context.WithTimeout(ctx, o.wait)
 	defer cancel()
-	child, err := o.child(limit, c, &res)
+	child, err := o.child(limit, c, earlier.started, &res)
 	switch {
 	case ctx.Err() != nil:
 		o.app.leave("the order was given; see what becomes of it: holdfast effects %s", o.turn)
 		return ctx.Err()
+	case errors.Is(err, errStored):
+		return withHint(&exitError{ExitWaiting, fmt.Errorf("the order was given; which compensation carries it out cannot be seen: %w", err)},
+			"see what becomes of it: holdfast effects %s; or %s", o.turn, storeHint)
 	case err != nil && limit.Err() == nil:
 		return err
 	case child.undo == 0:
@@ -138,10 +145,13 @@ func (o *compensateOptions) order(ctx context.Context, scope agent.Scope) (agent
 	return x, err
 }
 
-// child waits for the workflow that carries out the order, or for the session's refusal.
-func (o *compensateOptions) child(ctx context.Context, c *conn, res *compensated) (address, error) {
+// child waits for the workflow that carries out the order, which is none of the earlier ones, or for the session's refusal.
+func (o *compensateOptions) child(ctx context.Context, c *conn, earlier []address, res *compensated) (address, error) {
 	var found address
 	known := map[address]bool{} // that carry out other orders
+	for _, at := range earlier {
+		known[at] = true
+	}
 	err := poll(ctx, func() (bool, error) {
 		var v agent.EffectsView
 		if c.ask(ctx, o.turn.session, agent.QueryEffects, &v) == nil {
@@ -156,8 +166,10 @@ func (o *compensateOptions) child(ctx context.Context, c *conn, res *compensated
 			return false, err
 		}
 		for _, at := range slices.Backward(past.started) {
+			if known[at] {
+				continue
+			}
 			switch ref, err := c.orderOf(ctx, at); {
-			case known[at]:
 			case err != nil && !isNotFound(err):
 				return false, err
 			case err == nil && ref == res.Ref:
@@ -178,15 +190,16 @@ func (c *conn) orderOf(ctx context.Context, at address) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	log := newTurnLog(decoder{c.payloads}, at.turn)
-	err = c.read(ctx, reading{workflow: at.workflow(), run: run, each: func(ev *historypb.HistoryEvent) error {
-		log.add(ev)
+	var in agent.TurnInput
+	var stored error
+	err = c.read(ctx, reading{workflow: at.workflow(), run: run, size: 1, each: func(ev *historypb.HistoryEvent) error {
+		stored = unread(decoder{c.payloads}.first(ev.GetWorkflowExecutionStartedEventAttributes().GetInput(), &in))
 		return errStop
 	}})
-	if err != nil || log.undo == nil {
+	if err = errors.Join(err, stored); err != nil || in.Undo == nil {
 		return "", err
 	}
-	return log.undo.Command.Ref, nil
+	return in.Undo.Command.Ref, nil
 }
 
 // follow shows the compensation to its end, or until it waits for a person.

@@ -33,8 +33,7 @@ type conn struct {
 	client.Client
 	address, namespace string
 	payloads           converter.DataConverter
-	// store opens that of the configuration here; nil, or an error, when none is at hand.
-	store func(context.Context) (*store.Store, error)
+	stored             *stored // reads what is stored elsewhere; nil when nothing is
 	// pins says whether the configuration here keeps an agent's sessions with the definition that they have.
 	pins func(agent string) bool
 }
@@ -67,6 +66,8 @@ func (a *App) connect(ctx context.Context) (*conn, error) {
 	if err != nil {
 		return nil, err
 	}
+	reads := newStored(ctx, func(ctx context.Context) (*store.Store, error) { return a.openStore(ctx, "") })
+	o.ExternalStorage = reads.external()
 	dial, cancel := context.WithTimeout(ctx, dialTimeout)
 	defer cancel()
 	c, err := client.DialContext(dial, o)
@@ -82,9 +83,8 @@ func (a *App) connect(ctx context.Context) (*conn, error) {
 		payloads = converter.GetDefaultDataConverter()
 	}
 	return &conn{
-		Client: c, address: o.HostPort, namespace: o.Namespace, payloads: payloads,
-		store: func(ctx context.Context) (*store.Store, error) { return a.openStore(ctx, "") },
-		pins:  a.pins(),
+		Client: c, address: o.HostPort, namespace: o.Namespace, payloads: fetching{payloads, reads}, stored: reads,
+		pins: a.pins(),
 	}, nil
 }
 

@@ -100,7 +100,7 @@ func (a *App) followMessage(ctx context.Context, c *conn, s submission, r receip
 			if r.Ahead > 0 {
 				p.notice(count(r.Ahead, "message") + " before it")
 			}
-			if n, err = f.awaitTurn(ctx, r.run, s.message.ID); err != nil {
+			if n, err = f.awaitTurn(ctx, r.run, s); err != nil {
 				return p.interrupted(ctx, f, err)
 			}
 		}

@@ -66,7 +66,7 @@ func (f *finder) ask(ctx context.Context, id, desk, query string, to any) error 
 	}
 	err := f.conn.ask(ctx, id, query, to)
 	var unknown *serviceerror.QueryFailed
-	if err != nil && ctx.Err() == nil && !isNotFound(err) && !errors.As(err, &unknown) {
+	if err != nil && ctx.Err() == nil && !isNotFound(err) && !errors.As(err, &unknown) && !errors.Is(err, errStored) {
 		f.mu.Lock()
 		f.silent[desk] = true
 		f.mu.Unlock()

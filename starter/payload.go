@@ -12,12 +12,11 @@ import (
 	"github.com/holdfast-run/holdfast/versioning/replay"
 )
 
-var errStored = errors.New("stored")
-
 // decoder reads payloads of histories. They are foreign: another version or another program wrote them.
 type decoder struct{ converter.DataConverter }
 
-// first decodes the first payload into v. It returns errStored for one that was too large for the history.
+// first decodes the first payload into v. It returns errStored for one that was too large for the history and cannot be
+// fetched.
 func (d decoder) first(ps *commonpb.Payloads, v any) error {
 	if len(ps.GetPayloads()) == 0 {
 		return errors.New("no payload")
@@ -29,7 +28,7 @@ func (d decoder) payload(p *commonpb.Payload, v any) error {
 	if p == nil {
 		return errors.New("no payload")
 	}
-	if replay.Stored(p) {
+	if _, fetches := d.DataConverter.(fetching); replay.Stored(p) && !fetches {
 		return errStored
 	}
 	return d.FromPayload(p, v)

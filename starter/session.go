@@ -1,7 +1,9 @@
 package starter
 
 import (
+	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -36,6 +38,7 @@ type startedTurn struct {
 	n       int
 	message string // its id; empty when the input cannot be read
 	event   int64
+	stored  bool // the input lies where it cannot be read
 }
 
 // add takes the next event and returns what it says.
@@ -121,8 +124,8 @@ func (s *sessionLog) childStarted(ev *historypb.HistoryEvent) {
 	}
 	s.latest = address{session: session, turn: n}
 	var in agent.TurnInput
-	_ = s.first(a.GetInput(), &in) // what cannot be read has no message id
-	s.turns = append(s.turns, startedTurn{n: n, message: in.Message.ID, event: ev.GetEventId()})
+	err := s.first(a.GetInput(), &in) // what cannot be read has no message id
+	s.turns = append(s.turns, startedTurn{n: n, message: in.Message.ID, event: ev.GetEventId(), stored: errors.Is(err, errStored)})
 }
 
 func (s *sessionLog) closed(ev *historypb.HistoryEvent) []event {
@@ -229,23 +232,24 @@ func (c *conn) backwards(ctx context.Context, session string, enough func(*sessi
 	return nil
 }
 
-// awaitTurn waits until a message that was queued gets its turn.
-func (f *follower) awaitTurn(ctx context.Context, run, message string) (int, error) {
+// awaitTurn waits until a message that was queued gets its turn. Run is that of the session that accepted it.
+func (f *follower) awaitTurn(ctx context.Context, run string, s submission) (int, error) {
 	watch := f.watchdog(ctx, f.session)
 	defer watch.stop()
-	found := 0
+	found, accepted := 0, false
 	for {
 		log := &sessionLog{decoder: decoder{f.conn.payloads}, session: f.session}
 		err := f.conn.read(ctx, reading{
 			workflow: f.session, run: run, follow: true, trouble: f.trouble,
-			each: func(ev *historypb.HistoryEvent) error {
+			each: func(ev *historypb.HistoryEvent) (err error) {
 				watch.fed()
-				log.add(ev)
-				if n := len(log.turns); n > 0 && log.turns[n-1].message == message {
-					found = log.turns[n-1].n
-					return errStop
+				for _, e := range log.add(ev) {
+					accepted = accepted || e.Type == evMessage && e.Note == s.message.ID
 				}
-				return nil
+				if found, err = f.taken(ctx, log, ev, s, accepted); found != 0 && err == nil {
+					err = errStop
+				}
+				return err
 			},
 		})
 		switch {
@@ -256,6 +260,21 @@ func (f *follower) awaitTurn(ctx context.Context, run, message string) (int, err
 		}
 		run = log.next
 	}
+}
+
+// taken returns the turn that took a message, if the latest event says so; 0 is none. Where a turn's input cannot be read,
+// and the message has been accepted, the session is asked.
+func (f *follower) taken(ctx context.Context, log *sessionLog, ev *historypb.HistoryEvent, s submission, accepted bool) (int, error) {
+	if len(log.turns) == 0 || log.turns[len(log.turns)-1].event != ev.GetEventId() {
+		return 0, nil
+	}
+	switch t := log.turns[len(log.turns)-1]; {
+	case t.message == s.message.ID:
+		return t.n, nil
+	case t.stored && accepted:
+		return f.conn.took(ctx, s, t.n, f.notice)
+	}
+	return 0, nil
 }
 
 // view asks the session what it is doing now; that needs a worker.
@@ -270,7 +289,7 @@ func (c *conn) ask(ctx context.Context, workflow, query string, to any) error {
 	defer cancel()
 	v, err := c.QueryWorkflow(ctx, workflow, "", query)
 	if err != nil {
-		return err
+		return cmp.Or(unread(err), err)
 	}
 	return v.Get(to)
 }

@@ -3,6 +3,7 @@ package starter
 import (
 	"context"
 	"crypto/rand"
+	"errors"
 	"fmt"
 	"time"
 
@@ -113,6 +114,8 @@ func (o *settleOptions) run(ctx context.Context) error {
 	case err != nil && ctx.Err() != nil:
 		o.app.leave("the settlement is on its way; see what became of it: holdfast effects show '%s'", o.key)
 		return err
+	case errors.Is(err, errStored):
+		return &exitError{ExitWaiting, fmt.Errorf("the settlement was sent and may count; the word on it cannot be read: %w", err)}
 	case err != nil && limit.Err() == nil:
 		return err
 	}
@@ -175,7 +178,7 @@ const looks = 3
 func (o *settleOptions) heard(ctx context.Context, c *conn, x agent.Settlement, res *settling) (bool, error) {
 	var v agent.EffectsView
 	if err := c.ask(ctx, res.Workflow, agent.QueryEffects, &v); err != nil {
-		return false, nil // the worker may come back in time
+		return false, unread(err) // the worker may come back in time
 	}
 	if res.hear(v, x) {
 		return true, nil

@@ -22,6 +22,7 @@ type submission struct {
 	message                       agent.Message
 	start                         bool
 	fork                          *agent.Fork // the session begins where a turn of another one ended
+	again                         int         // the message was accepted, and is sent anew to ask whether this turn took it
 }
 
 // A receipt says what became of a submission.
@@ -56,6 +57,18 @@ func (c *conn) submit(ctx context.Context, s submission, note func(string)) (rec
 	}
 }
 
+// took asks the session which turn took a message that it has accepted, once a turn has started that may have; 0 is none
+// yet. To send it anew is how it is asked.
+func (c *conn) took(ctx context.Context, s submission, started int, note func(string)) (int, error) {
+	s.start, s.again = false, started
+	r, err := c.submit(ctx, s, note)
+	var closed errSessionClosed
+	if errors.As(err, &closed) { // there is nobody to ask any more
+		err = withHint(fmt.Errorf("which turn took the message cannot be seen: %w", errStored), "%s; what was said: holdfast watch %s", storeHint, s.session)
+	}
+	return r.Turn, err
+}
+
 // again says whether the same submission may succeed later: nobody has taken it yet, or the session went on
 // in a new run meanwhile.
 func again(err error) bool {
@@ -71,6 +84,9 @@ func (c *conn) send(ctx context.Context, s submission) (client.WorkflowUpdateHan
 		// The server answers a known update id by itself, whatever the payload: another text under the
 		// same message id must reach the session, which refuses it.
 		UpdateID: s.message.ID + "-" + agent.DigestOf([]byte(s.message.Text)).Short(),
+	}
+	if s.again != 0 {
+		update.UpdateID += fmt.Sprintf("-%d", s.again)
 	}
 	if !s.start {
 		return c.UpdateWorkflow(ctx, update)
