@@ -45,7 +45,9 @@ a decision, a settlement or an order prints its "ref" and its "result": accepted
 attention prints a list of {kind, session, turn, workflow, approval, key, tool, what, why, since, expires, command,
 build, advice, activity, attempt}, where kind is approval, uncertain, conflict, compensation, budget, stuck, held or failing. In show, "boundary" says
 what is made by another version than in the step before: what is workflow code, build, definition, model, fingerprint,
-prompt, tool schemas, tool version or policy. fork without a message prints its "result", "origin" and "why"; recover the
+prompt, tool schemas, tool version or policy; "withheld", which of the definition's tools the model was not offered. The
+"source" of a request in approvals is the turn, or its history where the turn does not answer; "askedBy" is the build that
+asked, where another "build" goes on. fork without a message prints its "result", "origin" and "why"; recover the
 runs, the "event" from which the run before is done again, the "signals" and whether it was "recovered".
 replay prints "ok", "types" ({type, runs, passed, failed, numbers}, where numbers counts by change number), "failures"
 ({source, workflow, run, type, number, build, findings}, a finding being {event, wanted, recorded, cause, advice}), "unread"
