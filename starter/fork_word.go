@@ -2,6 +2,7 @@ package starter
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -24,11 +25,12 @@ type forked struct {
 // sameFork refuses a session id that is taken by something else than this very fork.
 func (c *conn) sameFork(ctx context.Context, s submission) error {
 	var in agent.SessionInput
+	var stored error
 	err := c.read(ctx, reading{workflow: s.session, size: 1, each: func(ev *historypb.HistoryEvent) error {
-		_ = (decoder{c.payloads}).first(ev.GetWorkflowExecutionStartedEventAttributes().GetInput(), &in)
+		stored = unread(decoder{c.payloads}.first(ev.GetWorkflowExecutionStartedEventAttributes().GetInput(), &in))
 		return errStop
 	}})
-	if err != nil {
+	if err = errors.Join(err, stored); err != nil {
 		return err
 	}
 	if f := in.Fork; f == nil || f.From != s.fork.From || f.Turn != s.fork.Turn {

@@ -1,6 +1,6 @@
 // Command edits is the heart of "holdfast replay" by itself: it replays the histories below the folders that are named
 // and prints, in that command's JSON form, which of them its own workflow code does not replay. The tests beside it
-// build it from edited copies of that code, fifty times, which the whole command would take too long to link for.
+// build it from edited copies of that code, one for each edit, which the whole command would take too long to link for.
 package main
 
 import (
