@@ -27,8 +27,8 @@ const rests = 42 * time.Millisecond
 // secondWorkflows are the edits that make the second variant's workflows, under a change number of their own.
 var secondWorkflows = map[string][2]string{
 	"versioning/table.go": {
-		"\t}\n}\n\n// A Range is",
-		"\t\t{Workflow: agent.WorkflowTurn, Number: 4, What: \"rests\", Understood: \"9\", Preferred: \"9\", Removable: removable},\n\t}\n}\n\n// A Range is",
+		"Removable: removable,\n\t\t},\n\t}\n",
+		"Removable: removable,\n\t\t},\n\t\t{Workflow: agent.WorkflowTurn, Number: 4, What: \"rests\", Understood: \"9\", Preferred: \"9\", Removable: removable},\n\t}\n",
 	},
 	"workflows/turn_unwind.go": {
 		"func (t *turn) unwind(e end) (renew bool) {\n",
