@@ -5,7 +5,8 @@
 // isCommandMatchEvent). This package compares these as well, by watching what the code asks for: the inputs
 // of activities, children, signals and continued runs, timers' durations, search attributes, change numbers,
 // the results of updates, and how a run ends. The input of a local activity stands in no history, so only
-// its type is held; options such as time-outs and summaries may change freely. The history of a run that was reset
+// its type is held; options such as time-outs and summaries may change freely. What is JSON is compared as a value, also
+// the state inside of a checkpoint: members may change their order. The history of a run that was reset
 // begins with what another run asked for: there, that the run was reset is no difference.
 //
 // A replayed run answers queries, as its code does in the state in which history leaves it, and what differs is
