@@ -47,12 +47,19 @@ func Start(ctx context.Context, o Options) (*Server, error) {
 	}
 	for attempt := 1; ; attempt++ {
 		s, err := start(ctx, binary, o)
-		// A port chosen by us may be taken by somebody else before the server listens on it.
-		lostPort := err != nil && (o.Port == 0 || o.UIPort == 0) && strings.Contains(err.Error(), "in use")
-		if !lostPort || attempt == 3 {
+		if err == nil || !lostPort(err) || attempt == 3 {
 			return s, err
 		}
 	}
+}
+
+// lostPort says whether a start failed over a port that nobody named. One chosen by us may be taken by
+// somebody else before the server listens on it, and the server chooses five more for itself and panics when
+// it cannot. A port that was named and is taken is a [*PortError], found before the server is started.
+func lostPort(err error) bool {
+	var named *PortError
+	return !errors.As(err, &named) &&
+		(strings.Contains(err.Error(), "in use") || strings.Contains(err.Error(), "failed assigning ephemeral port"))
 }
 
 func start(ctx context.Context, binary string, o Options) (*Server, error) {

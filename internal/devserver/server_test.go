@@ -54,6 +54,26 @@ func TestDeathWhileStartingIsNoticedAtOnceWithTheLastLines(t *testing.T) {
 	}
 }
 
+// The server panics when it finds no port for one of its parts; the reason stands above a stack that is longer
+// than what we keep.
+func TestAStartThatLostAPortIsTriedAgain(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []string{
+		"panic: failed assigning ephemeral port: failed to assign a free port: accept: broken",
+		"panic: listen tcp 127.0.0.1:1: bind: address already in use",
+	} {
+		count := filepath.Join(t.TempDir(), "count")
+		_, err := Start(context.Background(), Options{Binary: fake(t, versionLine+
+			"\necho x >>"+count+"; echo '"+reason+"' >&2; seq 50 >&2; exit 2")})
+		if err == nil || !strings.Contains(err.Error(), reason) {
+			t.Errorf("Start = %v; want the reason of the panic", err)
+		}
+		if b, _ := os.ReadFile(count); len(b) != len("x\n")*3 {
+			t.Errorf("%s: %d starts, want 3", reason, len(b)/2)
+		}
+	}
+}
+
 func TestGivingUpLeavesNoProcess(t *testing.T) {
 	t.Parallel()
 	pidFile := filepath.Join(t.TempDir(), "pid")

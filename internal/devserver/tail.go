@@ -3,14 +3,17 @@ package devserver
 import (
 	"bytes"
 	"io"
+	"slices"
 	"strings"
 	"sync"
 )
 
-// tail passes on what the server prints and remembers the last lines, to say why it died.
+// tail passes on what the server prints and remembers the last lines, to say why it died. The reason of a
+// panic stands before its stack, which is longer than what is kept, so that line is remembered too.
 type tail struct {
 	mu    sync.Mutex
 	to    io.Writer // may be nil
+	panic string
 	lines []string
 	part  []byte
 }
@@ -37,6 +40,9 @@ func (t *tail) Write(b []byte) (int, error) {
 
 func (t *tail) keep() {
 	if line := strings.TrimSpace(string(t.part[:min(len(t.part), tailWidth)])); line != "" {
+		if t.panic == "" && strings.HasPrefix(line, "panic: ") {
+			t.panic = line
+		}
 		t.lines = append(t.lines, line)
 		t.lines = t.lines[max(0, len(t.lines)-tailLines):]
 	}
@@ -47,5 +53,9 @@ func (t *tail) String() string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.keep()
-	return strings.Join(t.lines, "\n")
+	lines := t.lines
+	if t.panic != "" && !slices.Contains(lines, t.panic) {
+		lines = append([]string{t.panic}, lines...)
+	}
+	return strings.Join(lines, "\n")
 }
