@@ -5,7 +5,9 @@ package failpoint
 import (
 	"context"
 	"fmt"
+	"net/http/httptrace"
 	"os"
+	"strings"
 	"sync"
 	"syscall"
 	"time"
@@ -46,6 +48,20 @@ func At(name string) {
 
 // AtErr marks a place that can fail.
 func AtErr(name string) error { return process().pass(name) }
+
+// Effect marks a place of a tool's action that can fail, and of a compensation the place of the same name under
+// "undo." instead.
+func Effect(name string, undo bool) error {
+	if undo {
+		name = "undo." + strings.TrimPrefix(name, "tool.")
+	}
+	return AtErr(name)
+}
+
+// Sent returns a context in which the place is marked when a request over HTTP has left.
+func Sent(ctx context.Context, name string) context.Context {
+	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { At(name) }})
+}
 
 func (p *points) pass(name string) error {
 	p.mu.Lock()
