@@ -4,39 +4,56 @@ package witness
 
 import (
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/store"
 )
 
 // An Entry is one thing that a destination says it has made.
 type Entry struct {
+	ID     string // the destination's own number for it, empty if it has none
 	Key    string // as it was sent; a destination that ignores keys notes it all the same
 	Order  string
 	Amount string
-	Voids  string // the entry that it takes back, else empty
+	Voids  string // the ID of the entry that it takes back, else empty
 }
 
 // A Turn is how one turn ended, or stands.
 type Turn struct {
 	Number    int
+	Undo      int            // it is the Undo-th late compensation of that turn; 0 is the turn itself
 	Status    agent.Status   // agent.StatusDone and so on; of a turn that runs, what it does
-	Answer    agent.Digest   // of the answer's text
-	Effects   []agent.Effect // the whole ledger
+	Waiting   string         // what a turn waits for that has not ended
+	Answer    agent.Digest   // of the answer's text, as the history has it
+	Closed    bool           // its closing record is there
+	Effects   []agent.Effect // the whole ledger, with what the session has heard since the turn ended
+	Replayed  []agent.Effect // the ledger as the history alone has it
 	Approvals []agent.Approval
-	Said      []string // the transcript's entries of the turn: role, text or tool result, in order
+	Said      []string // the transcript's entries of the turn: "role: text", in order
+	Heard     []Heard  // the transcript's results of calls, in order
+}
+
+// A Heard is what the model was told of one call, or what stands in the transcript for the next turn to be told.
+type Heard struct {
+	Step, Call int
+	Tool, Text string
 }
 
 // A Story is everything that the witnesses say of one run.
 type Story struct {
-	Made       []Entry        // the destination's record, in order
-	Requests   map[string]int // how many requests it had for each key
-	Turns      []Turn         // at the very end, when whoever was frozen has had its say
-	Shown      []Turn         // as each turn was shown when it ended
-	Unresolved []agent.Effect // that the session lists at the very end
-	Gaps       int            // of the transcript
-	Stuck      []string       // workflows that neither ended nor wait for a named thing, and why
-	Replay     []string       // runs that do not replay, and why
-	Unlisted   []string       // open waits that attention did not list
-	Charges    int            // answers that the model server charged for
-	Calm       bool           // neither policy nor agent changed
+	Made       []Entry          // the destination's record, in order
+	Requests   map[string]int   // how many requests it had for each key; nil where it does not count
+	Turns      []Turn           // at the very end, when whoever was frozen has had its say; late compensations come last
+	Shown      []Turn           // as each turn was shown when it ended
+	Unresolved []agent.Effect   // that the session lists at the very end
+	Queued     int              // messages that were accepted and given to no turn
+	Dispatches []store.Dispatch // the records that something may have been sent
+	Unreadable []string         // keys whose dispatch record is there and cannot be read
+	Damaged    bool             // the harness has damaged a record of a dispatch
+	Gaps       int              // of the transcript, at the end or when the model was shown it
+	Stuck      []string         // workflows that neither ended nor wait for a named thing, and why
+	Replay     []string         // runs that do not replay, and why
+	Unlisted   []string         // open waits that attention did not list
+	Charges    int              // answers that the model server charged for
+	Calm       bool             // neither policy nor agent changed
 }
 
 // A Violation is one broken invariant.
