@@ -9,7 +9,7 @@ type Row struct {
 	Scenario    string `json:"scenario"`
 	Destination string `json:"destination"`
 	Boundary    string `json:"boundary,omitempty"` // where the (first) fault struck, with its passing: "tool.after_commit:1"
-	Fault       string `json:"fault"`              // what struck: "kill", "storm model 429 seconds"
+	Fault       string `json:"fault"`              // what struck: "storm model 429 seconds"; one kill and nothing else is "kill"
 	Expect      string `json:"expect"`
 
 	Expected   int            `json:"expected"` // effects of the undisturbed run
@@ -20,8 +20,8 @@ type Row struct {
 	Status     []string       `json:"status"` // of each turn
 	Struck     bool           `json:"struck"` // the fault happened
 	Recovery   time.Duration  `json:"recovery_ns,omitempty"`
-	Extra      int            `json:"extra_model_calls"` // charged for beyond the undisturbed run
-	Violations []string       `json:"violations,omitempty"`
+	Extra      int            `json:"extra_model_calls"`    // charged for beyond the undisturbed run
+	Violations []string       `json:"violations,omitempty"` // each begins with the invariant's name and a colon
 	Wall       time.Duration  `json:"wall_ns"`
 
 	Naive *Naive `json:"naive,omitempty"` // nil where the plain loop has no such boundary
