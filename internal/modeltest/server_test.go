@@ -65,6 +65,33 @@ func TestStepsArePlayedInOrderAndThenDone(t *testing.T) {
 	}
 }
 
+// TestAStormIsAnsweredAsItSays holds that neither form of Retry-After is lost, and that it costs nothing to be turned
+// away.
+func TestAStormIsAnsweredAsItSays(t *testing.T) {
+	t.Parallel()
+	at := time.Date(2026, 7, 1, 12, 0, 0, 999, time.FixedZone("", 7200))
+	s := modeltest.ForTest(t, modeltest.Config{Steps: []modeltest.Step{
+		modeltest.TurnAway(429).RetryIn(1), modeltest.TurnAway(500).RetryIn(2), modeltest.TurnAway(503).RetryAt(at), modeltest.TurnAway(503),
+	}})
+	for _, want := range []struct {
+		status      int
+		again, code string
+	}{
+		{429, "1", "rate_limit_exceeded"},
+		{500, "2", "server_error"},
+		{503, "Wed, 01 Jul 2026 10:00:00 GMT", "server_error"},
+		{503, "", "server_error"},
+	} {
+		status, header, got, err := post(t, s, hello)
+		if err != nil || status != want.status || header.Get("Retry-After") != want.again || !strings.Contains(string(got), want.code) {
+			t.Errorf("%d %q %s (%v), want %+v", status, header.Get("Retry-After"), got, err, want)
+		}
+	}
+	if n := s.Charges().Answers; n != 0 {
+		t.Errorf("%d answers were charged for", n)
+	}
+}
+
 // TestMarksAreExpandedOnTheWire proves it for each kind of step, also where a stream is cut into pieces.
 func TestMarksAreExpandedOnTheWire(t *testing.T) {
 	t.Parallel()

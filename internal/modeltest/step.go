@@ -2,7 +2,10 @@ package modeltest
 
 import (
 	"encoding/json"
+	"maps"
 	"net/http"
+	"strconv"
+	"time"
 )
 
 // A Step is one answer of the server: one of Message, Body and SSE says what, and none of them means
@@ -50,6 +53,34 @@ func Fail(status int, code, message string) Step {
 	return Step{Status: status, Body: encode(map[string]any{
 		"error": map[string]any{"message": message, "type": code, "code": code, "param": nil},
 	})}
+}
+
+// TurnAway returns the step of a provider that answers nobody just now: 429 when there is too much to do, 500 when it is
+// broken, 503 when it is closed. With [Step.RetryIn] or [Step.RetryAt] it says when to come again.
+func TurnAway(status int) Step {
+	code := "server_error"
+	if status == http.StatusTooManyRequests {
+		code = "rate_limit_exceeded"
+	}
+	return Fail(status, code, "come again later")
+}
+
+// RetryIn returns s with a Retry-After in seconds.
+func (s Step) RetryIn(seconds int) Step { return s.header("Retry-After", strconv.Itoa(seconds)) }
+
+// RetryAt returns s with a Retry-After as an HTTP date, which has no fractions of a second: they are cut off.
+func (s Step) RetryAt(at time.Time) Step {
+	return s.header("Retry-After", at.UTC().Format(http.TimeFormat))
+}
+
+func (s Step) header(name, value string) Step {
+	headers := maps.Clone(s.Headers)
+	if headers == nil {
+		headers = map[string]string{}
+	}
+	headers[name] = value
+	s.Headers = headers
+	return s
 }
 
 // Slow returns a step that waits before it does what s does.

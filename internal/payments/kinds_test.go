@@ -183,6 +183,15 @@ func TestEachFaultLeavesWhatItSaysAndTheNextRequestIsWell(t *testing.T) {
 		FaultDrop:    {0, 1},
 		FaultError:   {500, 1},
 		FaultSilence: {0, 1},
+
+		Fault429Seconds:        {429, 0},
+		Fault429Date:           {429, 0},
+		Fault503Seconds:        {503, 0},
+		Fault503Date:           {503, 0},
+		FaultEntered429Seconds: {429, 1},
+		FaultEntered429Date:    {429, 1},
+		FaultEntered503Seconds: {503, 1},
+		FaultEntered503Date:    {503, 1},
 	} {
 		t.Run(string(fault), func(t *testing.T) {
 			t.Parallel()
@@ -217,5 +226,46 @@ func TestAFaultIsForARequestThatCouldHaveMadeAnEntry(t *testing.T) {
 	get(t, url+"/orders/42")
 	if status, _ := post(t, url, `"k"`, refund42); status != http.StatusInternalServerError {
 		t.Errorf("status %d, want 500", status)
+	}
+}
+
+func TestAServiceWithTooMuchToDoSaysWhenToComeAgain(t *testing.T) {
+	t.Parallel()
+	s, url := start(t, Config{IgnoreKeys: true})
+	for fault := range putOffs {
+		s.Inflict(fault)
+		began := time.Now()
+		res, err := http.Post(url+"/refunds", "application/json", strings.NewReader(refund42))
+		if err != nil {
+			t.Fatal(err)
+		}
+		res.Body.Close()
+		again := res.Header.Get("Retry-After")
+		if !strings.HasSuffix(string(fault), "date") {
+			if again != "1" {
+				t.Errorf("%s: Retry-After %q, want 1", fault, again)
+			}
+			continue
+		}
+		at, err := http.ParseTime(again)
+		if wait := at.Sub(began); err != nil || wait < time.Second || wait > 2*time.Second+time.Since(began) {
+			t.Errorf("%s: Retry-After %q is %v ahead (%v), want one to two seconds", fault, again, wait, err)
+		}
+	}
+}
+
+func TestTheBooksTellTheKeyThatWasSentEvenWhereItMeansNothing(t *testing.T) {
+	t.Parallel()
+	s, url := start(t, Config{IgnoreKeys: true, Unaskable: true})
+	post(t, url, `"k"`, refund42)
+	post(t, url, `"a\"b"`, refund42)
+	post(t, url, "", refund42)
+	try(t, url+"/refunds/re_1/void", `"k/undo-1"`, "", time.Minute)
+	var keys []string
+	for _, e := range s.Books().Entries {
+		keys = append(keys, e.Key)
+	}
+	if diff := cmp.Diff([]string{"k", `a"b`, "", "k/undo-1"}, keys); diff != "" {
+		t.Errorf("keys (-want +got):\n%s", diff)
 	}
 }
