@@ -36,23 +36,24 @@ type Invariant struct {
 
 // A Soak is what became of random schedules. Only those that failed are kept.
 type Soak struct {
-	Seed     string        `json:"seed"` // of the first schedule
+	Seed     string        `json:"seed"`
+	Commit   string        `json:"commit"` // it can be another run than the table's
 	Took     time.Duration `json:"took_ns"`
 	Total    Totals        `json:"total"`
 	Failures []Failure     `json:"failures"`
 }
 
-// A Failure is a random schedule that broke an invariant, and the seed that makes it again.
+// A Failure is a random schedule that broke an invariant.
 type Failure struct {
-	Seed string `json:"seed"`
-	Row  Row    `json:"row"`
+	Again string `json:"again"` // the flags that run it again
+	Row   Row    `json:"row"`
 }
 
-// Add counts a schedule, and keeps it if it broke something.
-func (s *Soak) Add(seed string, r Row) {
+// Add counts a schedule, and keeps it if it broke something. again are the flags that run it again.
+func (s *Soak) Add(again string, r Row) {
 	s.Total.add(r)
 	if len(r.Violations) > 0 {
-		s.Failures = append(s.Failures, Failure{seed, r})
+		s.Failures = append(s.Failures, Failure{again, r})
 	}
 }
 

@@ -1,6 +1,7 @@
 package report
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -100,32 +101,25 @@ func (p *page) destinations(rows []Row) {
 	p.table([]string{"destination", "#cells", "#expected", "#applied", "#duplicates", "#lost", "#uncertain", "#broken", "#the plain loop: applied / duplicates / lost"}, lines)
 }
 
-// violations names what is broken, and what was not tried although it should have been.
+// violations names what is broken, and how to see it again.
 func (p *page) violations(r Report, sorted []Row) {
-	var broken, idle []line
-	for _, row := range sorted {
+	var lines []line
+	add := func(row Row, again string) {
 		for _, v := range row.Violations {
-			broken = append(broken, line{[]string{row.Cell, "", v}, true})
+			lines = append(lines, line{[]string{row.Cell, v, again}, true})
 		}
-		if !row.Struck {
-			idle = append(idle, line{[]string{row.Cell, row.Boundary, row.Fault}, false})
-		}
+	}
+	for _, row := range sorted {
+		add(row, fmt.Sprintf("-only %q", row.Cell))
 	}
 	if r.Soak != nil {
 		for _, f := range r.Soak.Failures {
-			for _, v := range f.Row.Violations {
-				broken = append(broken, line{[]string{f.Row.Cell, f.Seed, v}, true})
-			}
+			add(f.Row, f.Again)
 		}
 	}
-	if len(broken) > 0 {
+	if len(lines) > 0 {
 		p.say("## Violations")
-		p.table([]string{"cell", "seed", "what is broken"}, broken)
-	}
-	if len(idle) > 0 {
-		p.say("## Faults that did not happen")
-		p.say("These cells prove nothing: the run ended before their fault struck.")
-		p.table([]string{"cell", "boundary", "fault"}, idle)
+		p.table([]string{"cell", "what is broken", "the flags that run it again"}, lines)
 	}
 }
 
@@ -168,8 +162,8 @@ func (p *page) soak(s *Soak) {
 	}
 	t := s.Total
 	p.say("## Random schedules")
-	p.say("%d schedules from seed %s, in %s: %d effects expected, %d applied, %d duplicates, %d lost, %d shown as uncertain, %d model calls charged for beyond the undisturbed runs. In %d of them an invariant is broken.",
-		t.Cells, text(s.Seed), s.Took.Round(time.Second), t.Expected, t.Applied, t.Duplicates, t.Lost, t.Uncertain, t.Extra, t.Violated)
+	p.say("%d schedules of seed %s at commit %s, in %s: %d effects expected, %d applied, %d duplicates, %d lost, %d shown as uncertain, %d model calls charged for beyond the undisturbed runs. In %d of them not every fault happened. In %d of them an invariant is broken.",
+		t.Cells, text(s.Seed), text(cmp.Or(s.Commit, "unknown")), s.Took.Round(time.Second), t.Expected, t.Applied, t.Duplicates, t.Lost, t.Uncertain, t.Extra, t.Idle, t.Violated)
 }
 
 func (p *page) invariants(r Report) {
