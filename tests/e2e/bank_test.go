@@ -1,110 +1,21 @@
 package e2e
 
 import (
-	"context"
-	"encoding/json"
-	"errors"
 	"fmt"
-	"io/fs"
 	"os"
 	"path/filepath"
-	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
-	"github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/failpoint"
 	"github.com/holdfast-run/holdfast/internal/modeltest"
-	"github.com/holdfast-run/holdfast/tool"
+	"github.com/holdfast-run/holdfast/internal/payments/bank"
 )
 
 // bankBooks names the books of the MCP server that this test binary is when it is set.
 const bankBooks = "HOLDFAST_E2E_BANK"
-
-// A transfer is a line of the bank's books: one request that it has taken, and whether it made an entry.
-type transfer struct {
-	Tool, Key, Order string
-	Made             bool
-}
-
-type transferIn struct {
-	Order  string `json:"order"`
-	Amount string `json:"amount"`
-}
-
-type findIn struct {
-	Key string `json:"key"`
-}
-
-type findOut struct {
-	Transfers []transfer `json:"transfers"`
-}
-
-// runBank serves MCP over stdio, by the SDK that most servers use. keyed honours the key that comes with a call,
-// asked and blind do not; find says what was made under a key, by asked only.
-func runBank(path string) {
-	s := mcp.NewServer(&mcp.Implementation{Name: "bank", Version: "1"}, nil)
-	for _, name := range []string{"keyed", "asked", "blind"} {
-		mcp.AddTool(s, &mcp.Tool{Name: name, Description: "Refunds an order."},
-			func(_ context.Context, r *mcp.CallToolRequest, in transferIn) (*mcp.CallToolResult, any, error) {
-				x := transfer{Tool: name, Order: in.Order, Made: true}
-				x.Key, _ = r.Params.Meta[tool.MCPKey].(string)
-				all, err := readBank(path)
-				for _, have := range all {
-					if name == "keyed" && have.Tool == name && have.Key == x.Key {
-						x.Made = false
-					}
-				}
-				if err == nil {
-					err = appendBank(path, x)
-				}
-				return &mcp.CallToolResult{Content: []mcp.Content{&mcp.TextContent{Text: "refunded " + in.Order}}}, nil, err
-			})
-	}
-	mcp.AddTool(s, &mcp.Tool{Name: "find", Description: "Says what was made under a key."},
-		func(_ context.Context, _ *mcp.CallToolRequest, in findIn) (*mcp.CallToolResult, findOut, error) {
-			out := findOut{Transfers: []transfer{}}
-			all, err := readBank(path)
-			for _, have := range all {
-				if have.Tool == "asked" && have.Key == in.Key {
-					out.Transfers = append(out.Transfers, have)
-				}
-			}
-			return nil, out, err
-		})
-	if err := s.Run(context.Background(), &mcp.StdioTransport{}); err != nil {
-		fmt.Fprintln(os.Stderr, err)
-	}
-}
-
-func readBank(path string) (all []transfer, err error) {
-	b, err := os.ReadFile(path)
-	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
-	}
-	for line := range strings.Lines(string(b)) {
-		var x transfer
-		err = errors.Join(err, json.Unmarshal([]byte(line), &x))
-		all = append(all, x)
-	}
-	return all, err
-}
-
-// appendBank writes one line in one write, which a death of this process cannot cut.
-func appendBank(path string, x transfer) error {
-	b, err := json.Marshal(x)
-	if err != nil {
-		return err
-	}
-	f, err := os.OpenFile(path, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return err
-	}
-	_, err = f.Write(append(b, '\n'))
-	return errors.Join(err, f.Sync(), f.Close())
-}
 
 // banked is landed, for the bank.
 func (r *rig) banked(books, name string) landing {
@@ -122,7 +33,7 @@ func (r *rig) banked(books, name string) landing {
 	if e.Evidence != "the destination answered" {
 		out.Evidence = e.Evidence
 	}
-	all, err := readBank(books)
+	all, err := bank.Read(books)
 	if err != nil {
 		r.t.Fatal(err)
 	}
@@ -150,7 +61,7 @@ func TestAnMCPServersToolsAreAppliedAsTheyAreDeclaredWhereverTheWorkerDies(t *te
 		t.Fatal(err)
 	}
 	once := landing{Entries: 1, Requests: 1, State: committed}
-	names := []string{"keyed", "asked", "blind"}
+	names := []string{bank.Keyed, bank.Asked, bank.Blind}
 	for _, test := range []struct {
 		point               string
 		keyed, asked, blind landing

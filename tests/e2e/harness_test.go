@@ -22,6 +22,7 @@ import (
 	"github.com/holdfast-run/holdfast/internal/devserver"
 	"github.com/holdfast-run/holdfast/internal/modeltest"
 	"github.com/holdfast-run/holdfast/internal/payments"
+	"github.com/holdfast-run/holdfast/internal/payments/bank"
 )
 
 // patience bounds every wait in these tests. It is long because machines are slow, and nothing waits for
@@ -40,7 +41,9 @@ const atOnce = "6"
 
 func TestMain(m *testing.M) {
 	if path := os.Getenv(bankBooks); path != "" {
-		runBank(path)
+		if err := bank.Main(path); err != nil {
+			fmt.Fprintln(os.Stderr, err)
+		}
 		return
 	}
 	flag.Parse()
