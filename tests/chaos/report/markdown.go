@@ -60,6 +60,7 @@ func (r Report) sorted() []Row {
 	broken := func(r Row) int { return -min(len(r.Violations), 1) }
 	passing := func(r Row) int {
 		_, n, _ := strings.Cut(r.Boundary, ":")
+		n, _, _ = strings.Cut(n, "-") // of a range the first
 		i, _ := strconv.Atoi(n)
 		return i
 	}

@@ -21,7 +21,7 @@ var update = flag.Bool("update", false, "write the golden files anew")
 // row is a cell in which all is well.
 func row(boundary, fault, destination string) report.Row {
 	return report.Row{
-		Cell: "pay " + destination + " " + boundary + " " + fault, Scenario: "pay", Destination: destination, Boundary: boundary, Fault: fault,
+		Cell: "pay/" + destination + "/" + fault + "@" + boundary, Scenario: "pay", Destination: destination, Boundary: boundary, Fault: fault,
 		Expect: "same", Expected: 2, Applied: 2, Ledger: map[string]int{"committed": 2}, Status: []string{"done", "done"}, Struck: true,
 		Recovery: 2100 * time.Millisecond, Wall: 9 * time.Second,
 	}
@@ -36,7 +36,7 @@ func full() report.Report {
 	unknown.Applied, unknown.Ledger, unknown.Recovery = 1, map[string]int{"uncertain": 1, "committed": 1}, 5200*time.Millisecond
 	paid := row("model.after_answer:2", "kill", "http-asked")
 	paid.Extra, paid.Naive = 1, &report.Naive{Applied: 1, Lost: 1, Status: "done"}
-	calm := row("", "clock +1h", "http-keyed")
+	calm := row("", "clock 1h", "http-keyed")
 	calm.Recovery, calm.Naive = 0, &report.Naive{Applied: 2, Status: "stuck"}
 	changed := row("tool.before_admission:2", "revoke", "http-keyed")
 	changed.Expect, changed.Applied, changed.Ledger, changed.Recovery = "agree", 1, map[string]int{"committed": 1, "denied": 1}, 0
@@ -65,7 +65,7 @@ func full() report.Report {
 		Soak:   &report.Soak{Seed: "18446744073709551615", Commit: "4567cdef", Took: 2*time.Hour + 3*time.Minute},
 	}
 	r.Soak.Add("-seed 18446744073709551615 -first 0 -soak 1", row("tool.after_send:1", "kill", "mcp-blind"))
-	wrong := row("tool.after_send:2", "kill, hang 3s", "http-asked")
+	wrong := row("tool.after_send:2", "kill + hang 4s", "http-asked")
 	wrong.Lost, wrong.Struck, wrong.Violations = 1, false, []string{"once: lost"}
 	r.Soak.Add("-seed 18446744073709551615 -first 1 -soak 1", wrong)
 	return r
@@ -192,7 +192,7 @@ func TestWhatIsBrokenStandsOutAndComesFirst(t *testing.T) {
 	if !strings.HasPrefix(first, "| **undo.after_commit:1** |") {
 		t.Errorf("the first cell is not the broken one: %.200s", first)
 	}
-	for _, want := range []string{"**An invariant is broken in 1 of 8 cells.**", "| **pay http-asked tool.after_send:2 kill, hang 3s** | **once: lost** | **-seed 18446744073709551615 -first 1 -soak 1** |"} {
+	for _, want := range []string{"**An invariant is broken in 1 of 8 cells.**", "| **pay/http-asked/kill + hang 4s@tool.after_send:2** | **once: lost** | **-seed 18446744073709551615 -first 1 -soak 1** |"} {
 		if !strings.Contains(page, want) {
 			t.Errorf("the page does not say %q", want)
 		}
@@ -207,7 +207,7 @@ func TestWhatIsBrokenStandsOutAndComesFirst(t *testing.T) {
 func TestTheOrderOfRowsIsThatOfATurnHoweverTheyCame(t *testing.T) {
 	t.Parallel()
 	r := report.Report{Boundaries: []string{"tool.last_check", "tool.after_send"}}
-	for _, place := range []string{"", "zeta:1", "tool.after_send:10", "alpha", "tool.after_send:2", "tool.last_check:1"} {
+	for _, place := range []string{"", "zeta:1", "tool.after_send:10", "tool.after_send:3-12", "alpha", "tool.after_send:2", "tool.last_check:1"} {
 		r.Rows = append(r.Rows, row(place, "hang", "http-keyed"), row(place, "freeze", "http-keyed"), row(place, "freeze", "http-asked"))
 	}
 	forth := markdown(t, r)
@@ -223,7 +223,7 @@ func TestTheOrderOfRowsIsThatOfATurnHoweverTheyCame(t *testing.T) {
 			got = append(got, strings.TrimPrefix(words[0], "| "))
 		}
 	}
-	want := []string{"tool.last_check:1", "tool.after_send:2", "tool.after_send:10", "alpha", "zeta:1", "the whole run"}
+	want := []string{"tool.last_check:1", "tool.after_send:2", "tool.after_send:10", "tool.after_send:3-12", "alpha", "zeta:1", "the whole run"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("boundaries (-want +got):\n%s", d)
 	}

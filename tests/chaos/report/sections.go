@@ -110,7 +110,7 @@ func (p *page) violations(r Report, sorted []Row) {
 		}
 	}
 	for _, row := range sorted {
-		add(row, fmt.Sprintf("-only %q", row.Cell))
+		add(row, "-only "+row.Cell)
 	}
 	if r.Soak != nil {
 		for _, f := range r.Soak.Failures {
