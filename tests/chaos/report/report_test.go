@@ -223,7 +223,7 @@ func TestTheOrderOfRowsIsThatOfATurnHoweverTheyCame(t *testing.T) {
 			got = append(got, strings.TrimPrefix(words[0], "| "))
 		}
 	}
-	want := []string{"tool.last_check:1", "tool.after_send:2", "tool.after_send:10", "tool.after_send:3-12", "alpha", "zeta:1", "the whole run"}
+	want := []string{"tool.last_check:1", "tool.after_send:2", "tool.after_send:3-12", "tool.after_send:10", "alpha", "zeta:1", "the whole run"}
 	if d := cmp.Diff(want, got); d != "" {
 		t.Errorf("boundaries (-want +got):\n%s", d)
 	}
