@@ -14,6 +14,7 @@ import (
 
 	"github.com/holdfast-run/holdfast/activities"
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 	"github.com/holdfast-run/holdfast/internal/secret"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
@@ -90,6 +91,9 @@ func (o Options) start(ctx context.Context, c *Config, v worker.WorkerDeployment
 	p.status.TaskQueue, p.status.Store = c.Worker.TaskQueue, p.store.ID()
 	// The endpoints outlive the worker's stop, so that who asks is told of it.
 	if err = p.listen(ctx, cmp.Or(o.Health, c.Worker.Health)); err != nil {
+		return nil, err
+	}
+	if err = failpoint.AtErr(failpoint.WorkerReady); err != nil {
 		return nil, err
 	}
 	return p, p.poll(c, v)

@@ -4,13 +4,8 @@ package failpoint
 
 import (
 	"context"
-	"fmt"
 	"net/http/httptrace"
-	"os"
 	"strings"
-	"sync"
-	"syscall"
-	"time"
 
 	enumspb "go.temporal.io/api/enums/v1"
 	"go.temporal.io/api/workflowservice/v1"
@@ -19,25 +14,6 @@ import (
 
 // Enabled says whether this binary was built with the tag "failpoint".
 const Enabled = true
-
-// process is package state, which we have nowhere else: a failpoint is a property of the process, and
-// handing one through every call would put it into builds that have none.
-var process = sync.OnceValue(func() *points {
-	rules, err := parse(os.Getenv("HOLDFAST_FAILPOINT"))
-	if err != nil {
-		fmt.Fprintln(os.Stderr, "holdfast:", err)
-		os.Exit(2)
-	}
-	return &points{rules: rules, log: os.Getenv("HOLDFAST_FAILPOINT_LOG"), passed: map[string]int{}}
-})
-
-// points counts the passings of one process; safe for concurrent use.
-type points struct {
-	rules  []rule
-	log    string
-	mu     sync.Mutex
-	passed map[string]int
-}
 
 // At marks a place that cannot fail; the action "error" panics there.
 func At(name string) {
@@ -61,62 +37,6 @@ func Effect(name string, undo bool) error {
 // Sent returns a context in which the place is marked when a request over HTTP has left.
 func Sent(ctx context.Context, name string) context.Context {
 	return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{WroteRequest: func(httptrace.WroteRequestInfo) { At(name) }})
-}
-
-func (p *points) pass(name string) error {
-	p.mu.Lock()
-	p.passed[name]++
-	n := p.passed[name]
-	p.mu.Unlock()
-	for _, r := range p.rules {
-		if r.name != name || (r.nth != 0 && r.nth != n) {
-			continue
-		}
-		if err := p.record(name, n); err != nil {
-			return err
-		}
-		if err := r.take(name, n); err != nil {
-			return err
-		}
-	}
-	return nil
-}
-
-// record appends the passing to the log and syncs it before anything happens: after a SIGKILL the line is
-// the only witness.
-func (p *points) record(name string, n int) error {
-	if p.log == "" {
-		return nil
-	}
-	f, err := os.OpenFile(p.log, os.O_APPEND|os.O_CREATE|os.O_WRONLY, 0o600)
-	if err != nil {
-		return fmt.Errorf("failpoint log: %w", err)
-	}
-	defer f.Close()
-	if _, err := fmt.Fprintf(f, "%s %d\n", name, n); err != nil {
-		return fmt.Errorf("failpoint log: %w", err)
-	}
-	return f.Sync()
-}
-
-func (r rule) take(name string, n int) error {
-	switch r.act {
-	case actKill:
-		_ = syscall.Kill(os.Getpid(), syscall.SIGKILL)
-		select {} // the signal is on its way; nothing more may happen
-	case actHang:
-		time.Sleep(r.hang)
-	case actFile:
-		for {
-			if _, err := os.Stat(r.path); err == nil {
-				return nil
-			}
-			time.Sleep(10 * time.Millisecond)
-		}
-	case actError:
-		return fmt.Errorf("failpoint %s %d", name, n)
-	}
-	return nil
 }
 
 // Grpc returns the interceptor that marks the continue-as-new places: the request that completes a
