@@ -6,6 +6,7 @@ import (
 	"errors"
 	"fmt"
 	"log/slog"
+	"os"
 	"sync"
 	"time"
 
@@ -182,6 +183,9 @@ func (p *process) poll(c *Config, v worker.WorkerDeploymentVersion) error {
 		},
 	}
 	claim(&o, v)
+	if failpoint.Enabled && os.Getenv("HOLDFAST_FAILPOINT_COLD") != "" {
+		worker.SetStickyWorkflowCacheSize(0) // each task replays its run from the beginning
+	}
 	p.worker = worker.New(p.client, c.Worker.TaskQueue, o)
 	workflows.Register(p.worker, workflows.Options{})
 	acts.Register(p.worker)
