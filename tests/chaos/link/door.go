@@ -8,6 +8,26 @@ import (
 	"time"
 )
 
+// listen takes a port of 127.0.0.1 by its number: one that the system chose itself it takes back from a listener that is
+// shut. Between the choice and the taking somebody else may come.
+func listen() (*net.TCPListener, error) {
+	addr := &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)}
+	for tries := 1; ; tries++ {
+		chosen, err := net.ListenTCP("tcp4", addr)
+		if err != nil {
+			return nil, err
+		}
+		number, _ := chosen.Addr().(*net.TCPAddr)
+		if err := chosen.Close(); err != nil {
+			return nil, err
+		}
+		l, err := net.ListenTCP("tcp4", number)
+		if err == nil || tries == 10 {
+			return l, err
+		}
+	}
+}
+
 // shut makes a listener refuse connections and keep its port, which a closed one would leave to whoever comes next. So
 // it is on Linux; elsewhere connections go on being accepted, and are reset.
 func shut(l *net.TCPListener) {

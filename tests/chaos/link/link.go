@@ -48,7 +48,7 @@ func New(target string) (*Link, error) {
 	if _, _, err := net.SplitHostPort(target); err != nil {
 		return nil, fmt.Errorf("link to %q: %w; want host:port", target, err)
 	}
-	listener, err := net.ListenTCP("tcp4", &net.TCPAddr{IP: net.IPv4(127, 0, 0, 1)})
+	listener, err := listen()
 	if err != nil {
 		return nil, fmt.Errorf("link to %q: %w", target, err)
 	}

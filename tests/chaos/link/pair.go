@@ -3,6 +3,7 @@
 package link
 
 import (
+	"context"
 	"errors"
 	"io"
 	"net"
@@ -45,7 +46,10 @@ func (p *pair) serve() {
 
 // dial connects to the target, and says whether there is still somebody to do it for.
 func (p *pair) dial() (*net.TCPConn, bool) {
-	conn, err := net.DialTimeout("tcp", p.link.target, dialTime)
+	ctx, cancel := context.WithTimeout(context.Background(), dialTime)
+	defer cancel()
+	var dialer net.Dialer
+	conn, err := dialer.DialContext(ctx, "tcp", p.link.target)
 	p.link.mu.Lock()
 	defer p.link.mu.Unlock()
 	if err == nil {
