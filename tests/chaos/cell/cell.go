@@ -45,9 +45,11 @@ const (
 	Rebuild Kind = "rebuild" // while the worker is held there, it is killed; another build with other instructions takes over
 	Damage  Kind = "damage"  // while the worker is held there, the newest object of a kind is damaged, and the worker killed: Arg is "kind how"
 
-	Lost  Kind = "lost"  // the destination's answer is lost; Arg is a fault of package payments
-	Storm Kind = "storm" // Arg "model 429 seconds": who answers what, with a Retry-After in which form, Nth times
-	Link  Kind = "link"  // Arg "destination slow": between the worker and whom, and how the connection is (slow, half-open, cut)
+	Lost  Kind = "lost"  // what the first Nth requests for an effect meet; Arg is a fault of package payments
+	Storm Kind = "storm" // Arg "model 429 seconds": who answers what, with a Retry-After in which form, the first Nth times
+	// Link: Arg "destination deaf" is between the worker and whom, and how the connection is (slow, half-open, deaf, cut).
+	// With a place it turns bad while the worker is held there, and comes back after a while; else it is so all the time.
+	Link  Kind = "link"
 	Slow  Kind = "slow"  // each passing of At takes Arg longer
 	Word  Kind = "word"  // how a person's word arrives; Arg is duplicate, early, late, delayed, wrong, crowd
 	Clock Kind = "clock" // the worker's wall clock is off by Arg
@@ -60,7 +62,8 @@ const (
 type Fault struct {
 	Kind Kind
 	At   string // a place of package failpoint; empty where the kind has none
-	Nth  int    // at its nth passing, from 1; 0 is each passing
+	Nth  int    // at its nth passing, from 1; 0 is each passing. Without a place: how many times
+	Last int    // of a range of passings, from Nth on; 0 is Nth alone
 	Arg  string
 }
 

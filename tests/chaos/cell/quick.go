@@ -1,0 +1,3 @@
+package cell
+
+func quick() []string { return nil }
