@@ -65,7 +65,7 @@ func modelCells() []Cell {
 		at(Kill, 4, fp.ModelAfterAnswer, fp.ModelAfterAdoption),
 		at(Freeze, 2, asked...),
 		at(Freeze, 4, fp.ModelAfterAnswer),
-		at(Error, 2, all...),
+		at(Error, 2, fp.ModelBeforeRequest, fp.ModelAfterAnswer, fp.ModelAfterAdoption),
 		at(Crash, 2, asked...),
 		arg("4s", at(Hang, 2, fp.ModelAfterAnswer)),
 	)...)
@@ -106,7 +106,7 @@ func activityCells() []Cell {
 	all := []string{fp.ActivityBeforeCompletion, fp.ActivityAfterCompletion}
 	return cells(Pay, strict, slices.Concat(
 		at(Kill, 1, all...), at(Kill, 4, all...), at(Kill, 6, fp.ActivityAfterCompletion),
-		at(Freeze, 4, all...), at(Error, 4, fp.ActivityBeforeCompletion), at(Crash, 4, fp.ActivityBeforeCompletion),
+		at(Freeze, 4, all...), at(Error, 4, all...), at(Crash, 4, fp.ActivityBeforeCompletion),
 		arg("4s", at(Hang, 4, fp.ActivityBeforeCompletion)),
 	)...)
 }
@@ -121,7 +121,7 @@ func taskCells() []Cell {
 		at(Kill, 3, fp.TaskBeforeCompletion), at(Kill, 6, fp.TaskAfterCompletion),
 		at(Kill, 2, fp.EndingAfter), // of the second turn
 		at(Freeze, 1, slices.Concat(before, after)...),
-		at(Error, 1, before...),
+		at(Error, 1, append(before, fp.TaskAfterCompletion)...),
 		at(Crash, 1, after...),
 		arg("4s", at(Hang, 3, fp.TaskBeforeCompletion)),
 		and(slices.Concat(
