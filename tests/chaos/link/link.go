@@ -119,7 +119,7 @@ func (l *Link) set(m mode) {
 	close(l.changed)
 	l.changed = make(chan struct{})
 	for p := range l.pairs {
-		if m.kind == cut {
+		if m.kind == cut && !p.over {
 			l.hits++
 		}
 		if m.kind == cut || p.torn && m.kind != was {

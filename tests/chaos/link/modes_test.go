@@ -92,11 +92,11 @@ func TestAHalfOpenLinkIsSilentToBoth(t *testing.T) {
 			t.Errorf("%s: %q, %v; want a time-out", name, got, err)
 		}
 	}
-	if got := <-asked; got != "before" || len(asked) > 0 || connections.Load() != 1 {
+	if got := hear(t, asked); got != "before" || len(asked) > 0 || connections.Load() != 1 {
 		t.Errorf("the target heard %q and %d more over %d connections", got, len(asked), connections.Load())
 	}
 	l.Pass()
-	if _, err := ask(newClient(t, patience), l.URL(), "after"); err != nil || <-asked != "after" {
+	if _, err := ask(newClient(t, patience), l.URL(), "after"); err != nil || hear(t, asked) != "after" {
 		t.Errorf("afterwards: %v", err)
 	}
 }
@@ -136,7 +136,7 @@ func TestADeafLinkLosesResponses(t *testing.T) {
 		}
 	})
 	kept := newClient(t, patience)
-	if _, err := ask(kept, l.URL(), "before"); err != nil || <-asked != "before" {
+	if _, err := ask(kept, l.URL(), "before"); err != nil || hear(t, asked) != "before" {
 		t.Fatal(err)
 	}
 	l.Deaf()
@@ -145,13 +145,32 @@ func TestADeafLinkLosesResponses(t *testing.T) {
 		if got, err := ask(c, l.URL(), body); !os.IsTimeout(err) {
 			t.Errorf("%s: %q, %v; want a time-out", body, got, err)
 		}
-		if got := <-asked; got != body {
+		if got := hear(t, asked); got != body {
 			t.Errorf("the target heard %q, want %q", got, body)
 		}
 	}
 	l.Pass()
 	if _, err := ask(newClient(t, patience), l.URL(), "after"); err != nil {
 		t.Errorf("afterwards: %v", err)
+	}
+}
+
+// TestADeafLinkDoesNotSayThatNobodyListens: to find the target gone when there is more to say would be an answer.
+func TestADeafLinkDoesNotSayThatNobodyListens(t *testing.T) {
+	t.Parallel()
+	l := newLink(t, listen(t, func(c *net.TCPConn) {
+		_, _ = next(c)
+		_ = c.SetLinger(0) // which makes the close a reset
+	}))
+	c := dial(t, l.Addr())
+	l.Deaf()
+	say(t, c, "a")
+	eventually(t, func() bool { return l.Hits() == 1 })
+	for range 3 {
+		say(t, c, "b")
+		if s, err := soon(c); !errors.Is(err, os.ErrDeadlineExceeded) {
+			t.Errorf("%q, %v; want silence", s, err)
+		}
 	}
 }
 
@@ -296,6 +315,17 @@ func TestALinkIsToAnAddress(t *testing.T) {
 	t.Parallel()
 	if _, err := link.New("127.0.0.1"); err == nil || !strings.Contains(err.Error(), "host:port") {
 		t.Error(err)
+	}
+}
+
+func hear(t *testing.T, said <-chan string) string {
+	t.Helper()
+	select {
+	case s := <-said:
+		return s
+	case <-time.After(patience):
+		t.Fatal("nothing was heard")
+		return ""
 	}
 }
 
