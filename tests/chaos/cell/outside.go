@@ -6,31 +6,42 @@ import (
 	fp "github.com/holdfast-run/holdfast/internal/failpoint"
 )
 
-// storeCells are of a store that fails, is full, is read-only or slow, and of workers that end around a write. The writes
-// of a turn are the definition, then for each step a segment and the answer's record, and for each payment a claim, a
-// dispatch and a result; the passings are spread over them.
+// storeCells are of a store that fails, is full, is read-only or slow, and of workers that end around a write. What a turn
+// writes first: 1 the definition, 2 a segment, 3 an answer, 4 and 5 the same, then of a payment 6 the claim, 7 the dispatch
+// and 8 the result; 12 is the dispatch of the second payment and 16 the closing record. It reads once in each step.
 func storeCells() []Cell {
-	around := []string{fp.StoreBeforeWrite, fp.StoreAfterWrite}
+	after := func(all []schedule) []schedule { // of what starting passes
+		for _, s := range all {
+			s[0].Nth += started(s[0].At)
+			if s[0].Last > 0 {
+				s[0].Last += started(s[0].At)
+			}
+		}
+		return all
+	}
 	some := func(errno string, from, to int, place string) []schedule {
 		return []schedule{{{Kind: Error, Arg: errno, At: place, Nth: from, Last: to}}}
 	}
-	return cells(Pay, strict, slices.Concat(
-		at(Kill, 3, around...), at(Kill, 7, around...), at(Kill, 12, around...),
-		at(Kill, 5, fp.StoreBeforeRead),
-		at(Freeze, 7, around...),
-		at(Crash, 7, fp.StoreAfterWrite),
-		arg("ENOSPC", at(Error, 6, fp.StoreBeforeWrite)),
-		arg("EIO", at(Error, 8, fp.StoreBeforeWrite)),
-		// Until there is room again: the attempt comes back, or another does.
-		some("ENOSPC", 5, 10, fp.StoreBeforeWrite),
-		some("EROFS", 1, 5, fp.StoreBeforeWrite),
-		// It is written, and the writer is told that it is not.
-		some("EIO", 6, 8, fp.StoreAfterWrite),
-		arg("EIO", at(Error, 5, fp.StoreBeforeRead)),
-		some("EIO", 6, 10, fp.StoreBeforeRead),
-		arg("200ms", at(Slow, 0, fp.StoreBeforeWrite, fp.StoreBeforeRead)),
-		arg("4s", at(Hang, 7, fp.StoreAfterWrite)),
-	)...)
+	around := []string{fp.StoreBeforeWrite, fp.StoreAfterWrite}
+	return slices.Concat(
+		cells(Pay, strict, after(slices.Concat(
+			at(Kill, 3, around...), at(Kill, 7, around...), at(Kill, 16, around...),
+			at(Kill, 2, fp.StoreBeforeRead),
+			at(Freeze, 7, around...),
+			at(Crash, 7, fp.StoreAfterWrite),
+			arg("ENOSPC", at(Error, 7, fp.StoreBeforeWrite)),
+			arg("EIO", at(Error, 8, fp.StoreBeforeWrite)),
+			// Until there is room again: the attempt comes back, or another does.
+			some("ENOSPC", 6, 11, fp.StoreBeforeWrite),
+			some("EROFS", 1, 5, fp.StoreBeforeWrite),
+			// It is written, and the writer is told that it is not.
+			some("EIO", 6, 8, fp.StoreAfterWrite),
+			arg("EIO", at(Error, 2, fp.StoreBeforeRead)),
+			some("EIO", 3, 6, fp.StoreBeforeRead),
+			arg("4s", at(Hang, 7, fp.StoreAfterWrite)),
+		))...),
+		cells(Pay, strict, arg("200ms", at(Slow, 0, fp.StoreBeforeWrite, fp.StoreBeforeRead))...),
+	)
 }
 
 // damageCells damage the newest object of a kind where it is the next thing to be needed.

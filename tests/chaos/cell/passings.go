@@ -42,35 +42,46 @@ func (d Destination) honours() bool { return d == HTTPKeyed || d == MCPKeyed }
 // passings returns how often one worker passes a place at the least when nothing goes wrong.
 func (c Cell) passings(place string) int {
 	family, _, _ := strings.Cut(place, ".")
-	switch {
-	case family == "continue" && !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Kind == Renew }):
+	if family == "continue" && !slices.ContainsFunc(c.Faults, func(f Fault) bool { return f.Kind == Renew }) {
 		return 0
-	case c.Scenario == Undo:
-		return passed(place, family, 1)
 	}
-	return passed(place, family, 0)
+	counts, ok := passed()[place]
+	if !ok {
+		counts = passed()[family]
+	}
+	if c.Scenario == Undo {
+		return counts.undo
+	}
+	return counts.pay
 }
 
-// passed is the table of passings, for Pay (0) and Undo (1).
-func passed(place, family string, scenario int) int {
-	if n, ok := map[string][2]int{
-		fp.WorkerReady:         {1, 1},
+// counts are passings in each scenario.
+type counts struct{ pay, undo int }
+
+// passed is how often places are passed, by their names or by what their names begin with.
+func passed() map[string]counts {
+	return map[string]counts{
+		"worker":               {1, 1},
+		"model":                {5, 4},
+		"approval":             {1, 0},
 		fp.ToolApproved:        {1, 0},
-		fp.ToolBeforeAdmission: {3, 3}, // the order that is looked up, and two payments
+		fp.ToolBeforeAdmission: {3, 3}, // of the order that is looked up, and of two payments
+		"tool":                 {2, 2},
 		fp.UndoAfterPlan:       {0, 1},
-	}[place]; ok {
-		return n[scenario]
+		"undo":                 {0, 2},
+		"activity":             {8, 10},
+		"task":                 {13, 12},
+		"handover":             {2, 1},
+		"ending":               {2, 1},
+		"continue":             {3, 3},
+		fp.StoreBeforeWrite:    {30, 33},
+		fp.StoreAfterWrite:     {22, 25},
+		fp.StoreBeforeRead:     {11, 15},
 	}
-	return map[string][2]int{
-		"model":    {5, 4},
-		"approval": {1, 0},
-		"tool":     {2, 2},
-		"undo":     {0, 2},
-		"activity": {8, 9},
-		"task":     {10, 10},
-		"handover": {2, 1},
-		"ending":   {2, 1},
-		"continue": {2, 2},
-		"store":    {15, 12},
-	}[family][scenario]
+}
+
+// started is how often a worker passes a place before it is ready: it makes the store's identity, and proves that the
+// second of two creates fails.
+func started(place string) int {
+	return map[string]int{fp.StoreBeforeWrite: 11, fp.StoreAfterWrite: 3, fp.StoreBeforeRead: 5}[place]
 }

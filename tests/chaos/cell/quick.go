@@ -32,7 +32,7 @@ func quick() []string {
 		"pay/http-asked/kill@ending.after:1",
 		"pay/http-asked/kill@continue.after:1+renew",
 		// What is bad outside.
-		"pay/http-asked/error=ENOSPC@store.before_write:5-10",
+		"pay/http-asked/error=ENOSPC@store.before_write:17-22",
 		"pay/http-asked/damage=results_missing@tool.after_adoption:1",
 		"pay/http-blind/lost=drop:1",
 		"pay/mcp-asked/lost=silence:1",

@@ -33,7 +33,8 @@ type draw struct{ *rand.Rand }
 
 func oneOf[T any](d draw, of ...T) T { return of[d.IntN(len(of))] }
 
-// strike draws a fault at a place. The first worker has all passings before it; those that take over have some.
+// strike draws a fault at a place, and a passing after the start: the first worker has all of them before it, those that
+// take over have some.
 func (d draw) strike(c Cell, first bool) Fault {
 	var places []string
 	for _, p := range fp.Points() {
@@ -42,11 +43,12 @@ func (d draw) strike(c Cell, first bool) Fault {
 		}
 	}
 	f := Fault{Kind: oneOf(d, Kill, Kill, Kill, Freeze, Freeze, Crash), At: oneOf(d, places...)}
-	n := c.passings(f.At)
+	before := started(f.At)
+	n := c.passings(f.At) - before
 	if !first {
 		n = min(n, 2)
 	}
-	f.Nth = 1 + d.IntN(n)
+	f.Nth = before + 1 + d.IntN(n)
 	return f
 }
 
