@@ -17,12 +17,12 @@ type Recovery struct {
 	Over     int           `json:"over"` // kills after which it took longer than the bound
 }
 
-// Recoveries tells what followed the kills at each boundary, whatever their passing, in alphabetical order. Only
-// workers that were killed once and nothing else count: what else went wrong has a time of its own.
+// Recoveries tells what followed the kills at each boundary, whatever their passing, in alphabetical order. Only cells
+// count in which one worker is killed: what else goes wrong has a time of its own.
 func Recoveries(rows []Row, bound time.Duration) []Recovery {
 	took := map[string][]time.Duration{}
 	for _, r := range rows {
-		if r.Fault == "kill" && r.Recovery > 0 {
+		if killed(r) && r.Recovery > 0 {
 			took[place(r)] = append(took[place(r)], r.Recovery)
 		}
 	}
@@ -38,6 +38,12 @@ func Recoveries(rows []Row, bound time.Duration) []Recovery {
 	}
 	slices.SortFunc(out, func(a, b Recovery) int { return cmp.Compare(a.Boundary, b.Boundary) })
 	return out
+}
+
+// killed says whether one kill is all that goes wrong. That turns are renewed, or nothing is cached, is no trouble.
+func killed(r Row) bool {
+	faults := slices.DeleteFunc(strings.Split(r.Fault, " + "), func(f string) bool { return f == "renew" || f == "cold" })
+	return slices.Equal(faults, []string{"kill"})
 }
 
 // place is a row's boundary without its passing.

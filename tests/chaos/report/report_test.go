@@ -238,10 +238,10 @@ func TestRecoveryIsThatOfKillsAtABoundary(t *testing.T) {
 	}
 	got := report.Recoveries([]report.Row{
 		took("b:1", "kill", 6), took("b:2", "kill", 1), took("b:1", "kill", 5), took("b", "kill", 2),
-		took("a:1", "kill", 3), took("a:1", "kill", 0), took("a:1", "freeze", 9), took("a:1", "kill, kill", 9), took("c", "crash", 9),
+		took("a:1", "kill", 3), took("a:1", "kill", 0), took("a:1", "freeze", 9), took("a:1", "kill + kill at b:1", 9), took("a:1", "kill + word duplicate", 9), took("a:2", "cold", 9), took("a:2", "renew + kill + cold", 3), took("c", "crash", 9),
 	}, 5*time.Second)
 	want := []report.Recovery{
-		{Boundary: "a", Kills: 1, Median: 3 * time.Second, Worst: 3 * time.Second, Bound: 5 * time.Second},
+		{Boundary: "a", Kills: 2, Median: 3 * time.Second, Worst: 3 * time.Second, Bound: 5 * time.Second},
 		{Boundary: "b", Kills: 4, Median: 3500 * time.Millisecond, Worst: 6 * time.Second, Bound: 5 * time.Second, Over: 1},
 	}
 	if d := cmp.Diff(want, got); d != "" {

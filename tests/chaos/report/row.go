@@ -9,7 +9,7 @@ type Row struct {
 	Scenario    string `json:"scenario"`
 	Destination string `json:"destination"`
 	Boundary    string `json:"boundary,omitempty"` // where the (first) fault struck, with its passing: "tool.after_commit:1"
-	Fault       string `json:"fault"`              // what struck: "storm model 429 seconds"; one kill and nothing else is "kill"
+	Fault       string `json:"fault"`              // what struck, "storm model 429 seconds"; several are joined by " + "
 	Expect      string `json:"expect"`
 
 	Expected   int            `json:"expected"` // effects of the undisturbed run
