@@ -40,7 +40,7 @@ type books struct {
 
 // openBooks reads what is there and takes back a last line that a crash cut off: nobody was told of it.
 func openBooks(path string) (*books, error) {
-	f, err := os.OpenFile(path, os.O_RDWR|os.O_CREATE, 0o600)
+	f, err := os.OpenFile(path, os.O_RDWR|os.O_APPEND|os.O_CREATE, 0o600)
 	if err != nil {
 		return nil, fmt.Errorf("books: %w", err)
 	}
@@ -72,13 +72,23 @@ func (b *books) load() error {
 	}
 }
 
-// cut drops whatever stands after the last whole entry and makes the next write go there.
+// cut drops whatever stands after the last whole entry, so that the next write goes there.
 func (b *books) cut() error {
 	if err := b.file.Truncate(b.size); err != nil {
 		return fmt.Errorf("books %q: %w", b.file.Name(), err)
 	}
-	if _, err := b.file.Seek(b.size, io.SeekStart); err != nil {
-		return fmt.Errorf("books %q: %w", b.file.Name(), err)
+	return nil
+}
+
+// alone says whether nobody else has written to the file: an entry of another service, which this one knows nothing of,
+// would be a refund that neither its keys nor its answers know.
+func (b *books) alone() error {
+	info, err := b.file.Stat()
+	if err != nil {
+		return fmt.Errorf("books: %w", err)
+	}
+	if info.Size() != b.size {
+		return fmt.Errorf("books %q: another service writes to them; give each a file of its own", b.file.Name())
 	}
 	return nil
 }
@@ -103,6 +113,9 @@ func (b *books) enter(e Entry, distinct bool) (_ Entry, made bool, err error) {
 	}
 	if b.broken != nil {
 		return Entry{}, false, b.broken
+	}
+	if err := b.alone(); err != nil {
+		return Entry{}, false, err
 	}
 	kind := "re"
 	if e.Voids != "" {

@@ -206,6 +206,42 @@ func TestReopenedBooksStillAnswerForTheirKeys(t *testing.T) {
 	}
 }
 
+// TestTwoServicesDoNotShareBooks: the one that was not told of the other's entry would enter it again under its key.
+func TestTwoServicesDoNotShareBooks(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "books.jsonl")
+	_, first := start(t, Config{Path: path})
+	s, second := start(t, Config{Path: path})
+	post(t, second, `"k"`, refund42)
+	if status, body := post(t, first, `"k"`, refund42); status != http.StatusServiceUnavailable || !strings.Contains(body, "another service") {
+		t.Errorf("%d %s, want 503 and why", status, body)
+	}
+	if status, _ := post(t, second, `"l"`, refund42); status != http.StatusCreated {
+		t.Errorf("the other one: %d, want 201", status)
+	}
+	again, _ := start(t, Config{Path: path})
+	if diff := cmp.Diff(s.Books().Entries, again.Books().Entries); diff != "" || len(s.Books().Entries) != 2 {
+		t.Errorf("%d entries; on disk (-want +got):\n%s", len(s.Books().Entries), diff)
+	}
+}
+
+// TestARequestThatOutlivesItsServiceEntersNothing is a restart under a request that has come and is not entered yet.
+func TestARequestThatOutlivesItsServiceEntersNothing(t *testing.T) {
+	t.Parallel()
+	path := filepath.Join(t.TempDir(), "books.jsonl")
+	s, url := start(t, Config{Path: path})
+	if err := s.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if status, body := post(t, url, `"k"`, refund42); status != http.StatusServiceUnavailable {
+		t.Errorf("%d %s, want 503", status, body)
+	}
+	after, _ := start(t, Config{Path: path})
+	if n := len(s.Books().Entries) + len(after.Books().Entries); n != 0 {
+		t.Errorf("%d entries, want none", n)
+	}
+}
+
 func TestDamagedBooksAreNamedNotSkipped(t *testing.T) {
 	t.Parallel()
 	path := filepath.Join(t.TempDir(), "books.jsonl")

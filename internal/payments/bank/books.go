@@ -39,7 +39,9 @@ func Read(path string) ([]Transfer, error) {
 			continue // the line break before a request, or what is left of one that a death has cut
 		}
 		t.Made = t.Tool != Keyed || !used[t.Key]
-		used[t.Key] = used[t.Key] || t.Tool == Keyed
+		if t.Tool == Keyed {
+			used[t.Key] = true
+		}
 		all = append(all, t)
 	}
 	return all, nil

@@ -31,7 +31,7 @@ func TestASlowLinkHoldsBackEachPieceInBothDirections(t *testing.T) {
 	if got, err := ask(c, l.URL(), "x"); err != nil || got != "x" {
 		t.Fatal(got, err)
 	}
-	if took := time.Since(began); took < 2*delay || took > 20*delay {
+	if took := time.Since(began); took < 2*delay || took > 100*delay {
 		t.Errorf("an exchange took %v, want twice %v", took, delay)
 	}
 	if l.Hits() < 2 {
@@ -48,7 +48,7 @@ func TestASlowLinkLetsNoMoreThroughThanItsRate(t *testing.T) {
 	l.Slow(0, 400<<10)
 	began := time.Now()
 	got, err := ask(newClient(t, patience), l.URL(), "x")
-	if took := time.Since(began); err != nil || len(got) != 200<<10 || took < 500*time.Millisecond || took > 5*time.Second {
+	if took := time.Since(began); err != nil || len(got) != 200<<10 || took < 500*time.Millisecond || took > 10*time.Second {
 		t.Errorf("%d bytes (%v) in %v, want 200 KiB in half a second", len(got), err, took)
 	}
 }

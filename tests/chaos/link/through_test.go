@@ -26,7 +26,7 @@ import (
 // patience bounds what should come and does not; impatience is how long what must not come is waited for.
 const (
 	patience   = time.Minute
-	impatience = 300 * time.Millisecond
+	impatience = time.Second
 )
 
 func newLink(t *testing.T, target string) *link.Link {
