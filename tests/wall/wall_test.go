@@ -119,6 +119,7 @@ func TestTheWallLetsAGoodGraphPass(t *testing.T) {
 		{ImportPath: module, Imports: []string{"os", module + "/starter"}},
 		{ImportPath: module + "/starter", Imports: []string{"net", module + "/worker", module + "/internal/demo", "github.com/spf13/cobra"}},
 		{ImportPath: module + "/internal/demo", Imports: []string{module + "/internal/payments"}},
+		{ImportPath: module + "/internal/payments/bank", Imports: []string{module + "/internal/payments", module + "/tool"}},
 		{ImportPath: module + "/worker", Imports: []string{module + "/workflows", module + "/activities"}},
 		{ImportPath: module + "/activities", Imports: []string{module + "/store", "os"}},
 		{ImportPath: module + "/workflows", Imports: []string{module + "/effect", "time", "go.temporal.io/sdk/workflow", "go.temporal.io/api/enums/v1"}},
