@@ -5,7 +5,8 @@
 #   make check     run every static check
 #
 # Variables: GO (the go command), HOLDFAST_TEMPORAL (a temporal command to use instead of looking for one),
-# TESTFLAGS (added to go test), BENCHFLAGS (-quick, -full, -profile DIR), FUZZTIME (for each fuzz target).
+# TESTFLAGS (added to go test), BENCHFLAGS (-quick, -full, -profile DIR), FUZZTIME (for each fuzz target),
+# CHAOSFLAGS (-only TEXT, -jobs N, -keep; of a soak -for 1h or -soak N, -seed N).
 
 GO ?= go
 FUZZTIME ?= 10s
@@ -27,7 +28,7 @@ GOTEST = HOLDFAST_TEMPORAL="$$(tools/temporal.sh)" $(GO) test
 
 .DEFAULT_GOAL := help
 .PHONY: help build demo test test-short check check-format check-tidy check-vet check-determinism check-lint \
-	bench histories fuzz tools mcp clean
+	bench chaos chaos-quick soak histories fuzz tools mcp clean
 
 help: ## print this list
 	@awk -F ':.*## ' '/^[a-z-]+:.*## / { printf "  make %-18s %s\n", $$1, $$2 }' $(MAKEFILE_LIST)
@@ -76,6 +77,15 @@ bench: ## compare a turn with a naive loop and a floor (tests/bench; BENCHFLAGS=
 	$(GO) build -o bin/bench ./tests/bench
 	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" bin/bench $(BENCHFLAGS)
 
+chaos: bin-chaos ## try to break the promise at every boundary and print the table (half an hour; docs/proof.md)
+	$(CHAOS) $(CHAOSFLAGS)
+
+chaos-quick: bin-chaos ## a representative tenth of it, without writing the table (four minutes)
+	$(CHAOS) -quick -plain=false -markdown /dev/null $(CHAOSFLAGS)
+
+soak: bin-chaos ## random schedules for as long as asked (CHAOSFLAGS="-for 1h -seed 7"; else 1,000 of them)
+	$(CHAOS) $(if $(filter -soak -for,$(CHAOSFLAGS)),,-soak 1000) $(CHAOSFLAGS)
+
 histories: ## record the replay histories that this release lacks, then replay all (tests/histories; about four minutes)
 	@tools/temporal.sh >/dev/null
 	$(GOTEST) -count=1 -timeout 20m -v -run '^TestRecord$$' ./tests/histories -record
@@ -92,6 +102,13 @@ mcp: ## install the MCP servers that the tests talk to (tests/mcp; skipped with 
 
 clean: ## remove what was built; caches and .holdfast/ stay
 	rm -rf bin
+
+CHAOS = HOLDFAST_TEMPORAL="$$(tools/temporal.sh)" bin/chaos
+.PHONY: bin-chaos
+bin-chaos:
+	@mkdir -p bin
+	@tools/temporal.sh >/dev/null
+	$(GO) build -tags failpoint -o bin/chaos ./tests/chaos
 
 .PHONY: bin-lint
 bin-lint:

@@ -1,0 +1,110 @@
+package run
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"strings"
+	"time"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/tests/chaos/cell"
+)
+
+// person is the one of the scenario: in Pay it approves what waits, in the way of the cell's Word; in Undo it cancels the
+// turn.
+func (r *run) person(ctx context.Context) error {
+	var scope agent.Scope
+	var asked agent.Approval
+	err := insist(ctx, func(ctx context.Context) (err error) {
+		scope, asked, err = r.pending(ctx)
+		return err
+	})
+	if err != nil {
+		return fmt.Errorf("nothing waits for the person: %w", err)
+	}
+	if err := r.listed(ctx, agent.AttentionApproval); err != nil {
+		return err
+	}
+	if r.cell.Scenario == cell.Undo {
+		return r.tell(ctx, 0, agent.SignalCancel, agent.Cancel{Turn: 1, Reason: "the wrong customer"})
+	}
+	return r.word(ctx, scope, asked)
+}
+
+// pending returns what waits in the first turn.
+func (r *run) pending(ctx context.Context) (agent.Scope, agent.Approval, error) {
+	var v agent.ApprovalsView
+	q, err := r.world.Server.Client().QueryWorkflow(ctx, agent.TurnID(r.world.Session, 1), "", agent.QueryApprovals)
+	if err == nil {
+		err = q.Get(&v)
+	}
+	if err != nil {
+		return agent.Scope{}, agent.Approval{}, err
+	}
+	for _, a := range v.Approvals {
+		if a.Outcome == agent.OutcomePending {
+			return v.Scope, a, nil
+		}
+	}
+	return agent.Scope{}, agent.Approval{}, errors.New("no request is open")
+}
+
+// word approves what waits.
+func (r *run) word(ctx context.Context, scope agent.Scope, asked agent.Approval) error {
+	said, err := r.world.Decision(scope, asked, agent.ChoiceApprove)
+	if err != nil {
+		return err
+	}
+	f, _ := r.fault(cell.Word)
+	times := 1
+	switch f.Arg {
+	case "duplicate":
+		times = 3
+	case "delayed":
+		err = rest(ctx, 4*time.Second)
+	case "late":
+		err = rest(ctx, time.Until(asked.ExpiresAt)+time.Second)
+	case "wrong":
+		err = r.forgeries(ctx, said, 1)
+	case "crowd":
+		err = r.forgeries(ctx, said, 40)
+	}
+	for range times {
+		if err == nil {
+			err = r.tell(ctx, 1, agent.SignalApproval, said)
+		}
+	}
+	return err
+}
+
+// forgeries are decisions that must not count: of another action, by somebody else, changed after it was signed.
+func (r *run) forgeries(ctx context.Context, said agent.ApprovalDecision, n int) error {
+	for i := range n {
+		d := said
+		switch i % 3 {
+		case 0:
+			d.Digest = agent.DigestOf([]byte("another action"))
+		case 1:
+			d.Approver = "mallory"
+		case 2:
+			d.Choice = agent.ChoiceDecline
+		}
+		d.Ref = fmt.Sprintf("forgery-%d", i)
+		if err := r.tell(ctx, 1, agent.SignalApproval, d); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// tell sends a signal to a turn, or to the session for 0, until the server has it. It may then be there twice.
+func (r *run) tell(ctx context.Context, turn int, name string, v any) error {
+	return insist(ctx, func(ctx context.Context) error {
+		err := r.world.Signal(ctx, turn, name, v)
+		if err != nil && strings.Contains(err.Error(), "already completed") {
+			return nil // it came too late, which is for the witnesses to say
+		}
+		return err
+	})
+}

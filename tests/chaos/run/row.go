@@ -1,0 +1,135 @@
+package run
+
+import (
+	"time"
+
+	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/internal/failpoint"
+	"github.com/holdfast-run/holdfast/tests/chaos/cell"
+	"github.com/holdfast-run/holdfast/tests/chaos/report"
+	"github.com/holdfast-run/holdfast/tests/chaos/witness"
+	"github.com/holdfast-run/holdfast/tests/chaos/world"
+)
+
+// row is what became of the cell.
+func (r *run) row(calm witness.Story) report.Row {
+	c := r.cell
+	row := report.Row{
+		Cell: c.Name(), Scenario: string(c.Scenario), Destination: string(c.Destination), Boundary: c.Boundary(),
+		Fault: c.FaultText(), Expect: string(c.Expect),
+		Expected: len(calm.Made), Applied: len(r.story.Made), Ledger: map[string]int{},
+		Extra: r.story.Charges - calm.Charges, Struck: r.struckAll(),
+	}
+	row.Duplicates, row.Lost = compared(calm, r.story)
+	for _, t := range r.story.Turns {
+		row.Status = append(row.Status, string(t.Status))
+		for _, e := range t.Effects {
+			row.Ledger[string(e.State)]++
+		}
+	}
+	for _, v := range witness.Judge(calm, r.story, c.Destination, c.Expect) {
+		row.Violations = append(row.Violations, v.Invariant+": "+v.Detail)
+	}
+	if !row.Struck && !r.driver.Random {
+		row.Violations = append(row.Violations, "harness: the fault never struck")
+	}
+	row.Recovery = r.recovery()
+	return row
+}
+
+// what an entry is, whatever its key.
+type matter struct{ order, amount, voids string }
+
+// compared counts the entries that are there again, and those that the undisturbed run made, this one did not, and of
+// which no ledger says that they may be or are missing.
+func compared(calm, got witness.Story) (duplicates, lost int) {
+	want, have := count(calm), count(got)
+	told := 0
+	for _, t := range got.Turns {
+		for _, e := range t.Effects {
+			if e.State != agent.StateCommitted && e.State != agent.StateCompensated && e.State != agent.StateIrreversible {
+				told++
+			}
+		}
+	}
+	missing := 0
+	for m, n := range have {
+		duplicates += max(0, n-max(want[m], 1))
+	}
+	for m, n := range want {
+		missing += max(0, n-have[m])
+	}
+	return duplicates, max(0, missing-told)
+}
+
+func count(s witness.Story) map[matter]int {
+	out := map[matter]int{}
+	for _, e := range s.Made {
+		out[matter{e.Order, e.Amount, e.Voids}]++
+	}
+	return out
+}
+
+// struckAll says whether each fault that waits at a place has acted.
+func (r *run) struckAll() bool {
+	for _, f := range r.cell.Faults {
+		if f.At == "" {
+			continue
+		}
+		if _, ok := r.acted(f); !ok {
+			return false
+		}
+	}
+	return true
+}
+
+func (r *run) acted(f cell.Fault) (world.Passing, bool) {
+	acted, err := r.world.Acted()
+	if err != nil {
+		return world.Passing{}, false
+	}
+	for _, p := range acted {
+		if p.Name == f.At && (f.Nth == 0 || p.N == f.Nth) {
+			return p, true
+		}
+	}
+	return world.Passing{}, false
+}
+
+// recovery is how long after a worker's death or freeze another one made progress: decided a workflow task, or came to
+// a place in an activity.
+func (r *run) recovery() time.Duration {
+	if len(r.cell.Faults) == 0 {
+		return 0
+	}
+	f := r.cell.Faults[0]
+	if f.Kind != cell.Kill && f.Kind != cell.Freeze {
+		return 0
+	}
+	at, ok := r.acted(f)
+	if !ok {
+		return 0
+	}
+	passed, err := r.world.Trace()
+	if err != nil {
+		return 0
+	}
+	var took time.Duration
+	for _, p := range passed {
+		if p.PID != at.PID && p.At.After(at.At) && progress(p.Name) {
+			if d := p.At.Sub(at.At); took == 0 || d < took {
+				took = d
+			}
+		}
+	}
+	return took
+}
+
+// progress says whether a place is passed by a worker that does something for a session.
+func progress(name string) bool {
+	switch name {
+	case failpoint.WorkerReady, failpoint.StoreBeforeRead, failpoint.StoreBeforeWrite, failpoint.StoreAfterWrite:
+		return false
+	}
+	return true
+}
