@@ -111,7 +111,7 @@ func (w *World) configure() error {
 type build struct{ id, file string }
 
 // Reconfigure changes the configuration of every build, each under a serial that is higher than any before, and waits
-// until it is in force in the workers that can take it: a spare and one that stands still find it later.
+// until it is in force in the workers that can take it: one that does not poll yet and one that stands still find it later.
 func (w *World) Reconfigure(ctx context.Context, change func(yaml string) string) error {
 	w.mu.Lock()
 	workers := slices.Clone(w.workers)

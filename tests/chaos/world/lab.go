@@ -21,11 +21,9 @@ type Options struct {
 type Lab struct {
 	dir    string
 	log    io.Writer
-	ctx    context.Context // of builds that are started on demand
-	cancel context.CancelFunc
 	bin    string // folder of the programs
 	shared *Server
-	clock  func() (string, error) // the worker whose wall clock can be shifted
+	clocks sync.Mutex // held while a worker is built whose clock is off
 
 	mu      sync.Mutex
 	port    int // that was given out last
@@ -47,8 +45,6 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	if l.log == nil {
 		l.log = io.Discard
 	}
-	l.ctx, l.cancel = context.WithCancel(context.WithoutCancel(ctx))
-	l.clock = sync.OnceValues(func() (string, error) { return l.buildShifted(l.ctx) })
 	if err := os.MkdirAll(l.bin, 0o700); err != nil {
 		return nil, err
 	}
@@ -63,7 +59,6 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 
 // Close ends all that still runs. Files stay.
 func (l *Lab) Close() error {
-	l.cancel()
 	l.mu.Lock()
 	var worlds []*World
 	for _, w := range l.worlds {

@@ -11,6 +11,7 @@ import (
 	"go.temporal.io/sdk/client"
 
 	"github.com/holdfast-run/holdfast/internal/devserver"
+	"github.com/holdfast-run/holdfast/tests/chaos/cell"
 )
 
 // Ports of servers lie below those that the kernel gives to outgoing connections. While a server is down, one of
@@ -32,25 +33,32 @@ type Server struct {
 }
 
 // NewServer starts a server for worlds that kill it.
-func (l *Lab) NewServer(ctx context.Context) (*Server, error) {
+func (l *Lab) NewServer(ctx context.Context) (_ *Server, err error) {
 	l.mu.Lock()
 	n := len(l.servers) + 1
 	s := &Server{}
 	l.servers = append(l.servers, s)
 	l.mu.Unlock()
+	defer func() {
+		if err != nil {
+			err = errors.Join(err, s.Stop())
+		}
+	}()
 	dir := filepath.Join(l.dir, "servers", fmt.Sprint(n))
 	if err := os.MkdirAll(dir, 0o700); err != nil {
 		return nil, err
 	}
-	log, err := os.Create(filepath.Join(dir, "log"))
-	if err != nil {
+	if s.log, err = os.Create(filepath.Join(dir, "log")); err != nil {
 		return nil, err
 	}
-	s.log = log
 	s.opts = devserver.Options{
-		DBFile: filepath.Join(dir, "db"), Headless: true, Log: log,
-		// A frozen worker keeps what it polls for until its poll expires, a minute by default.
-		Dynamic: []string{`matching.longPollExpirationInterval="5s"`},
+		DBFile: filepath.Join(dir, "db"), Headless: true, Log: s.log,
+		Dynamic: []string{
+			// A frozen worker keeps what it polls for until its poll expires, a minute by default.
+			`matching.longPollExpirationInterval="5s"`,
+			// A turn does not inherit what its session was started with.
+			fmt.Sprintf("history.defaultWorkflowTaskTimeout=%q", cell.WorkflowTask),
+		},
 	}
 	if err := s.begin(ctx, l.nextPort); err != nil {
 		return nil, err

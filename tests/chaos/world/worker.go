@@ -28,11 +28,10 @@ type Worker struct {
 	done  chan struct{}
 	log   string // file of what it says
 	file  string // its configuration
-	door  string // of a spare
 }
 
-// Start starts a worker with failpoint rules, or none. It does not wait until the worker polls; ctx bounds nothing
-// behind the start.
+// Start starts a worker with failpoint rules, or none. It does not wait for anything, and ctx bounds nothing behind it:
+// see [Worker.Ready].
 func (w *World) Start(ctx context.Context, rules string, env ...string) (*Worker, error) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
@@ -50,35 +49,14 @@ func (w *World) StartOther(ctx context.Context, rules string, env ...string) (*W
 	return w.start(ctx, rules, env)
 }
 
-// Spare starts a worker that is connected and takes no work before [Worker.Release], and waits until it is so far.
-func (w *World) Spare(ctx context.Context) (*Worker, error) {
-	w.mu.Lock()
-	door := filepath.Join(w.Dir, fmt.Sprintf("spare-%d", len(w.workers)+1))
-	p, err := w.start(ctx, failpoint.WorkerReady+"=file:"+door, nil)
-	w.mu.Unlock()
-	if err != nil {
-		return nil, err
-	}
-	p.door = door
-	return p, p.ready(ctx)
-}
-
 // start is called with the lock held.
 func (w *World) start(ctx context.Context, rules string, env []string) (*Worker, error) {
 	b := w.builds[len(w.builds)-1]
-	program := w.lab.worker()
-	if w.cfg.Clock != 0 {
-		var err error
-		if program, err = w.lab.clock(); err != nil {
-			return nil, err
-		}
-		env = append(env, fmt.Sprintf("%s=%d", clockEnv, int(w.cfg.Clock.Seconds())))
-	}
 	if w.cfg.Cold {
 		env = append(env, "HOLDFAST_FAILPOINT_COLD=1")
 	}
 	// A build id of its own spares it the digest of the whole program.
-	return w.launch(ctx, b.file, []string{program, "worker", "--config", b.file, "--build-id", b.id}, rules, env)
+	return w.launch(ctx, b.file, []string{w.program, "worker", "--config", b.file, "--build-id", b.id}, rules, env)
 }
 
 // Run starts any program as a worker of this world, with its failpoint rules and its connection to Temporal.
@@ -100,8 +78,8 @@ func (w *World) launch(ctx context.Context, file string, command []string, rules
 	if err != nil {
 		return nil, err
 	}
-	defer log.Close()                                // the process has one of its own
-	p.cmd = exec.Command(command[0], command[1:]...) //nolint:noctx // it outlives the call that starts it; Close ends it
+	defer log.Close() // the process has one of its own
+	p.cmd = exec.Command(command[0], command[1:]...)
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = w.Dir, log, log
 	p.cmd.SysProcAttr = groupOfItsOwn()
 	p.cmd.Env = append(append(environ(), "TEMPORAL_ADDRESS="+w.ServerLink.Addr(),
@@ -142,8 +120,9 @@ func (p *Worker) spawn() error {
 	return <-started
 }
 
-// ready waits until the worker has come to worker.ready.
-func (p *Worker) ready(ctx context.Context) error {
+// Ready waits until the worker has come to worker.ready, where a rule may hold it: a spare that is connected already
+// takes over at once.
+func (p *Worker) Ready(ctx context.Context) error {
 	return p.until(ctx, "it is ready", func() (bool, error) {
 		all, err := p.world.Trace()
 		for _, x := range all {
@@ -172,9 +151,6 @@ func (p *Worker) until(ctx context.Context, what string, ok func() (bool, error)
 		}
 	}
 }
-
-// Release lets a spare take work.
-func (p *Worker) Release() error { return os.WriteFile(p.door, nil, 0o600) }
 
 // Done is closed when the process has ended.
 func (p *Worker) Done() <-chan struct{} { return p.done }

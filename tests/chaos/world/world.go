@@ -45,6 +45,7 @@ type World struct {
 	lab      *Lab
 	cfg      Config
 	kind     destinationKind
+	program  string // of its workers
 	approver person
 	closers  []func() error // of what is around the workers, in the order in which it was opened
 
@@ -55,20 +56,20 @@ type World struct {
 	closed  bool
 }
 
-// New makes a world without any worker. With a clock that is off it may wait for [Lab.BuildClock].
+// New makes a world without any worker.
 func (l *Lab) New(ctx context.Context, c Config) (_ *World, err error) {
 	kind, err := kindOf(c.Destination)
 	if err != nil {
 		return nil, err
 	}
-	if c.Clock != 0 {
-		if err := l.BuildClock(); err != nil {
-			return nil, err
-		}
-	}
-	w := &World{lab: l, cfg: c, kind: kind, Server: c.Server}
+	w := &World{lab: l, cfg: c, kind: kind, Server: c.Server, program: l.worker()}
 	if w.Server == nil {
 		w.Server = l.shared
+	}
+	if c.Clock != 0 {
+		if w.program, err = l.shifted(ctx, c.Clock); err != nil {
+			return nil, err
+		}
 	}
 	if err := w.name(); err != nil {
 		return nil, err
