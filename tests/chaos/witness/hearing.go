@@ -129,9 +129,12 @@ func (h *hearing) standing(c chain, t *Turn) (agent.Head, error) {
 		t.Status = agent.StatusRunning // its code has not run yet
 	}
 	events := c.last().history.GetEvents()
-	res, ended := resultOf(events[len(events)-1])
-	if ended {
+	if end := events[len(events)-1]; ends(end) {
+		res := resultOf(end)
 		t.Status, t.Waiting = res.Status, ""
+		if t.Mute = !res.Status.Final(); t.Mute {
+			t.Status = agent.StatusFailed
+		}
 		return res.Head, nil
 	}
 	if t.Status.Final() { // it is about to end
@@ -140,9 +143,19 @@ func (h *hearing) standing(c chain, t *Turn) (agent.Head, error) {
 	return view.Head, nil
 }
 
-// resultOf reads how a turn ended from its last event; false if that is no end. One that was ended from outside has
-// failed.
-func resultOf(e *historypb.HistoryEvent) (res agent.TurnResult, ended bool) {
+// ends says whether a workflow has ended with an event, and does not go on in another run.
+func ends(e *historypb.HistoryEvent) bool {
+	switch e.GetEventType() {
+	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_FAILED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED,
+		enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
+		return true
+	}
+	return false
+}
+
+// resultOf reads how a turn ended from its last event; one that was ended from outside does not say.
+func resultOf(e *historypb.HistoryEvent) (res agent.TurnResult) {
 	switch e.GetEventType() {
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_COMPLETED:
 		_ = first(e.GetWorkflowExecutionCompletedEventAttributes().GetResult(), &res)
@@ -150,14 +163,8 @@ func resultOf(e *historypb.HistoryEvent) (res agent.TurnResult, ended bool) {
 		_ = first(detailsOf(e.GetWorkflowExecutionFailedEventAttributes().GetFailure()), &res)
 	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_CANCELED:
 		_ = first(e.GetWorkflowExecutionCanceledEventAttributes().GetDetails(), &res)
-	case enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TERMINATED, enumspb.EVENT_TYPE_WORKFLOW_EXECUTION_TIMED_OUT:
-	default:
-		return res, false
 	}
-	if !res.Status.Final() {
-		res.Status = agent.StatusFailed
-	}
-	return res, true
+	return res
 }
 
 func detailsOf(f *failurepb.Failure) *commonpb.Payloads {

@@ -48,7 +48,11 @@ func (src Source) look(ctx context.Context) (moving []string, at string, err err
 		id := open[0]
 		open = open[1:]
 		d, err := src.describe(ctx, id)
-		if err != nil {
+		switch {
+		case missing(err) && id != src.Session:
+			moving = append(moving, id+" is about to be started")
+			continue
+		case err != nil:
 			return nil, "", fmt.Errorf("%s: %w", id, err)
 		}
 		info := d.GetWorkflowExecutionInfo()
@@ -76,15 +80,24 @@ func pending(id string, d *workflowservice.DescribeWorkflowExecutionResponse) (o
 	return out
 }
 
-// idle says which workflows are at rest and wait for nothing that has a name.
+// idle says which workflows are at rest and wait for nothing that has a name. A session waits for messages for ever,
+// unless somebody closes it, which nobody here does.
 func (h *hearing) idle() (out []string) {
+	if events := h.chains[0].last().history.GetEvents(); ends(events[len(events)-1]) {
+		out = append(out, fmt.Sprintf("%s has ended: %s", h.src.Session, events[len(events)-1].GetEventType()))
+	}
 	if h.session.Queued > 0 && h.session.Running == 0 && h.session.Undoing == "" {
 		out = append(out, fmt.Sprintf("%s: %d messages wait, and no turn runs", h.src.Session, h.session.Queued))
 	}
+	waits := false
 	for _, t := range h.turns {
+		waits = waits || !t.Status.Final()
 		if !t.Status.Final() && (t.Status != agent.StatusWaiting || t.Waiting == "") {
 			out = append(out, fmt.Sprintf("%s is %s and waits for nothing that has a name", t.name(), t.Status))
 		}
+	}
+	if n := numbered(h.turns); n < h.src.Turns && !waits {
+		out = append(out, fmt.Sprintf("%s is at rest after %d turns of %d", h.src.Session, n, h.src.Turns))
 	}
 	return out
 }

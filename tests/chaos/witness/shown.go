@@ -89,6 +89,9 @@ func (t *trial) over(turn *Turn) {
 		}
 		return
 	}
+	if turn.Mute {
+		t.blame("%s has ended and did not say how", turn.name())
+	}
 	if t.expect == cell.Same && !turn.Closed {
 		t.blame("%s has ended without a closing record that can be read", turn.name())
 	}

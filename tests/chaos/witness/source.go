@@ -19,7 +19,7 @@ type Source struct {
 	Client    client.Client
 	Namespace string // empty is Temporal's default one
 	Session   string // its workflow id
-	Turns     int    // how many turns the session is to have had in the end
+	Turns     int    // how many turns the session is to have had in the end; 0 if that is not known
 	// Store is the URL, or the folder, of the workers' store. It is only read.
 	Store string
 	Books func() ([]Entry, error) // the destination's record, in order

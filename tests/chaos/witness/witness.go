@@ -22,6 +22,7 @@ type Turn struct {
 	Undo      int            // it is the Undo-th late compensation of that turn; 0 is the turn itself
 	Status    agent.Status   // agent.StatusDone and so on; of a turn that runs, what it does
 	Waiting   string         // what a turn waits for that has not ended
+	Mute      bool           // it was ended from outside, or by a defect, and did not say how
 	Answer    agent.Digest   // of the answer's text, as the history has it
 	Closed    bool           // its closing record is there
 	Effects   []agent.Effect // the whole ledger, with what the session has heard since the turn ended
@@ -47,7 +48,7 @@ type Story struct {
 	Queued     int              // messages that were accepted and given to no turn
 	Dispatches []store.Dispatch // the records that something may have been sent
 	Unreadable []string         // keys whose dispatch record is there and cannot be read
-	Damaged    bool             // the harness has damaged a record of a dispatch
+	Damaged    bool             // the harness has damaged the store
 	Gaps       int              // of the transcript, at the end or when the model was shown it
 	Stuck      []string         // workflows that neither ended nor wait for a named thing, and why
 	Replay     []string         // runs that do not replay, and why
