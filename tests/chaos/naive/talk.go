@@ -82,12 +82,12 @@ func (d *drive) look(ctx context.Context, id string) (status enumspb.WorkflowExe
 	ctx, cancel := context.WithTimeout(ctx, 3*time.Second)
 	defer cancel()
 	c := d.world.Server.Client()
-	all, err := c.DescribeWorkflowExecution(ctx, id, "")
+	all, err := c.DescribeWorkflow(ctx, id, "")
 	if err != nil {
 		return 0, ""
 	}
-	if status = all.GetWorkflowExecutionInfo().GetStatus(); status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING &&
-		len(all.GetPendingActivities()) == 0 && all.GetPendingWorkflowTask() == nil {
+	if status = all.Status; status == enumspb.WORKFLOW_EXECUTION_STATUS_RUNNING &&
+		len(all.RawResponse.GetPendingActivities()) == 0 && all.RawResponse.GetPendingWorkflowTask() == nil {
 		if v, err := c.QueryWorkflow(ctx, id, "", queryPending); err == nil {
 			_ = v.Get(&call) // what cannot be read is nothing to decide on
 		}

@@ -65,10 +65,12 @@ func Main() error {
 }
 
 func work(ctx context.Context, c config) error {
-	model, err := openai.New(openai.Config{BaseURL: c.model, Model: "scripted", HTTPClient: httpClient()})
+	model, err := openai.New(openai.Config{BaseURL: c.model, Model: "scripted"})
 	if err != nil {
 		return err
 	}
+	// A plain client, of which it is known when a request has left.
+	web := &http.Client{Transport: &http.Transport{DialContext: failpoint.Dial((&net.Dialer{}).DialContext)}}
 	o := client.Options{HostPort: c.address, Logger: sdklog.NewStructuredLogger(slog.Default())}
 	if i := failpoint.Grpc(); i != nil {
 		o.ConnectionOptions.DialOptions = append(o.ConnectionOptions.DialOptions, grpc.WithChainUnaryInterceptor(i))
@@ -87,7 +89,7 @@ func work(ctx context.Context, c config) error {
 		Interceptors:                 []interceptor.WorkerInterceptor{&marks{}},
 	})
 	w.RegisterWorkflowWithOptions(turn, workflow.RegisterOptions{Name: workflowTurn})
-	w.RegisterActivity(&activities{model: model, http: httpClient(), payments: c.payments})
+	w.RegisterActivity(&activities{model: model, http: web, payments: c.payments})
 	failpoint.At(failpoint.WorkerReady)
 	if err := w.Start(); err != nil {
 		return err
@@ -95,9 +97,4 @@ func work(ctx context.Context, c config) error {
 	defer w.Stop()
 	<-ctx.Done()
 	return nil
-}
-
-// httpClient is a plain client, of which it is known when a request has left.
-func httpClient() *http.Client {
-	return &http.Client{Transport: &http.Transport{DialContext: failpoint.Dial((&net.Dialer{}).DialContext)}}
 }
