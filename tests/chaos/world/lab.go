@@ -9,6 +9,7 @@ import (
 	"os"
 	"path/filepath"
 	"sync"
+	"time"
 )
 
 // Options say where a harness works.
@@ -30,6 +31,7 @@ type Lab struct {
 	servers []*Server
 	worlds  map[string]*World // that are open
 	names   map[string]bool   // ever used
+	widths  []time.Duration
 }
 
 // Open builds the programs and starts the server that worlds share unless they have one of their own.

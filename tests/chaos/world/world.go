@@ -127,7 +127,7 @@ func (w *World) Close() error {
 	for _, p := range workers {
 		p.Kill()
 	}
-	var all []error
+	all := []error{w.measure()}
 	for i := len(w.closers) - 1; i >= 0; i-- {
 		all = append(all, w.closers[i]())
 	}
