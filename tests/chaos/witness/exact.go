@@ -10,6 +10,7 @@ import (
 
 func exact(t *trial) {
 	if t.expect != cell.Same {
+		t.vanished()
 		return
 	}
 	meant, made := t.calm.matters(), t.got.matters()
@@ -51,6 +52,44 @@ func (t *trial) lacking() {
 		t.blame("the effect at %d.%d of turn %d (compensation %d) is %q, and %s in the undisturbed run",
 			k.Place.Step, k.Place.Call, k.Place.Turn, k.Undo, got.State, e.State)
 	}
+}
+
+// vanished looks for effects of the undisturbed run of which nobody says anything: in a run whose policy or people changed
+// an effect may be refused, and it may stand because it could not be taken back, but not without a word.
+func (t *trial) vanished() {
+	for _, e := range ledgerOf(t.calm).effects {
+		k, ok := agent.ParseKey(e.Key)
+		if !ok || !happened(e.State) {
+			continue
+		}
+		turn := t.got.turn(k.Place.Turn)
+		if _, there := t.ledger.place(k); there || turn == nil || t.got.Gaps > 0 {
+			continue
+		}
+		of, _ := t.ledger.place(agent.Key{Place: k.Place})
+		gaveUp := turn.Status == agent.StatusCancelled || turn.Status == agent.StatusFailed
+		switch {
+		case k.Undo > 0 && gaveUp && of.State == agent.StateCommitted:
+			t.blame("%s is committed, its turn is %s, and nobody says that it was to be taken back", of.Key, turn.Status)
+		case k.Undo == 0 && turn.Status == agent.StatusDone && !turn.heard(k.Place):
+			t.blame("what is asked for at %d.%d of turn %d in the undisturbed run is not there, and nobody says so", k.Place.Step, k.Place.Call, k.Place.Turn)
+		}
+	}
+}
+
+// turn returns the turn of a number, nil if there is none.
+func (s Story) turn(n int) *Turn {
+	for i := range s.Turns {
+		if s.Turns[i].Number == n && s.Turns[i].Undo == 0 {
+			return &s.Turns[i]
+		}
+	}
+	return nil
+}
+
+// heard says whether the transcript has a result of the call at a place.
+func (t *Turn) heard(p agent.Place) bool {
+	return slices.ContainsFunc(t.Heard, func(h Heard) bool { return h.Step == p.Step && h.Call == p.Call })
 }
 
 func (t *trial) doubtedAt(p agent.Place) bool {

@@ -21,7 +21,7 @@ type check struct {
 func checks() []check {
 	return []check{
 		{Invariant{"exact", "A destination that honours keys or can be asked has made exactly the effects of the undisturbed run, and none is " +
-			"uncertain; one that can do neither lacks at most what is said to be uncertain."}, exact},
+			"uncertain; one that can do neither lacks at most what is said to be uncertain. Where policy or people changed, none is missing without a word."}, exact},
 		{Invariant{"never-twice", "No destination has made two things for one key, nor one thing twice under two keys, nor was an effect that may be " +
 			"sent once sent again."}, neverTwice},
 		{Invariant{"ledger-agrees", "What a ledger calls committed the destination has made, what it calls compensated was taken back, and nothing " +

@@ -88,6 +88,11 @@ func broken() map[string][]variation {
 			{"another amount, and a blind destination", pay, cell.MCPBlind, cell.Same, func(s *Story) { s.Made[1].Amount = "2.99" }, nil},
 			{"a payment is not taken back", undo, cell.HTTPAsked, cell.Same, notTaken, nil},
 			{"a payment is not taken back, and nothing was in doubt", undo, cell.HTTPBlind, cell.Same, notTaken, nil},
+			{"a payment is not taken back, and nobody says why", undo, cell.HTTPKeyed, cell.Agree, notTaken, nil},
+			{"a payment is missing, and nobody says why", pay, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+				s.without(1)
+				s.Turns[0].Heard = s.Turns[0].Heard[:2]
+			}, nil},
 		},
 		"never-twice": {
 			{"two entries under a key", pay, cell.HTTPKeyed, cell.Same, func(s *Story) { s.twice(0) }, nil},
@@ -139,6 +144,9 @@ func broken() map[string][]variation {
 		"not-taken-back": {
 			{"another status", pay, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) { s.Turns[0].Status = agent.StatusFailed }},
 			{"another answer", pay, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) { s.answers("None is refunded.") }},
+			{"another answer, and the transcript cannot tell", pay, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) {
+				s.Turns[0].Answer, s.Gaps = agent.DigestOf([]byte("None is refunded.")), 1
+			}},
 			{"another transcript", pay, cell.HTTPKeyed, cell.Same, nil, func(s *Story) { s.Turns[0].Said[0] = "user: Refund nothing." }},
 			{"committed, and then not", pay, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) { s.fails(0) }},
 			{"committed, and then in doubt", pay, cell.HTTPBlind, cell.Agree, nil, func(s *Story) { s.doubts(0) }},
@@ -147,7 +155,7 @@ func broken() map[string][]variation {
 				s.tells(2, "refunded")
 				s.Made = append(s.Made, Entry{ID: "re_1", Key: keyOf(2), Order: "42", Amount: "19.90"})
 			}},
-			{"compensated, and then not", undo, cell.HTTPKeyed, cell.Agree, nil, notTaken},
+			{"compensated, and then not", undo, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) { s.Gaps = 1; notTaken(s) }},
 			{"an effect is gone", pay, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) { s.without(1) }},
 			{"a turn is gone", pay, cell.HTTPKeyed, cell.Same, nil, func(s *Story) { s.Shown = append(s.Shown, Turn{Number: 3, Status: agent.StatusDone}) }},
 		},
@@ -279,6 +287,17 @@ func good() []variation {
 		{"through the window", pay, cell.HTTPAsked, cell.Window, func(s *Story) { s.twice(0) }, nil},
 		{"policy came to forbid it", pay, cell.HTTPKeyed, cell.Agree, forbidden, nil},
 		{"policy came to forbid what may have been sent", pay, cell.HTTPBlind, cell.Agree, func(s *Story) { s.doubts(0); s.Calm = false }, nil},
+		{"policy forbade it before it was asked for", pay, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+			s.Calm = false
+			s.without(1)
+			s.tells(3, `not run: policy says deny (rule "revoked")`)
+			s.answers("One is refunded.")
+		}, nil},
+		{"policy forbade to take it back", undo, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+			s.without(4)
+			s.becomes(0, agent.StateCompensationFailed)
+			s.lists(0)
+		}, nil},
 		{"it expired", pay, cell.HTTPKeyed, cell.Agree, func(s *Story) {
 			forbidden(s)
 			s.becomes(1, agent.StateExpired)
