@@ -51,10 +51,13 @@ func damageCells() []Cell {
 	result := func(how string) []schedule { return damaged("results", how, 1, fp.ToolAfterAdoption) }
 	answer := func(how string) []schedule { return damaged("results", how, 2, fp.ModelAfterAdoption) }
 	claim := func(how string) []schedule { return damaged("intents", how, 1, fp.ToolBeforeDispatch) }
-	segment := func(how string) []schedule { return damaged("segments", how, 2, fp.ModelAfterAdoption) }
-	// Only a build that defines the agent otherwise needs the stored definition.
+	// The first one has what the user said, the last one what the user was told. One between them would hide from the model
+	// what it has asked for, and what it asks for again is another effect.
+	segment := func(how string, n int) []schedule { return damaged("segments", how, n, fp.ModelAfterAdoption) }
+	// Only a build that defines the agent otherwise needs the stored definition. The turn fails without it, which is the
+	// second one here: what the first had done stands.
 	definition := func(how string) []schedule {
-		return and(damaged("bodies", how, 1, fp.ModelBeforeRequest), Fault{Kind: Rebuild, At: fp.ModelBeforeRequest, Nth: 1})
+		return and(damaged("bodies", how, 5, fp.ModelBeforeRequest), Fault{Kind: Rebuild, At: fp.ModelBeforeRequest, Nth: 1})
 	}
 	return slices.Concat(
 		// Somebody may have sent. Who can be asked, is; of an idempotent tool nobody knows when its window began.
@@ -70,7 +73,7 @@ func damageCells() []Cell {
 		// A claim that is not there is made again; one that cannot be read is somebody's.
 		expecting(Same, cells(Pay, strict, claim("missing")...)),
 		cells(Pay, strict, claim("flipped")...),
-		cells(Pay, strict, slices.Concat(segment("missing"), segment("flipped"), segment("truncated"))...),
+		cells(Pay, strict, slices.Concat(segment("flipped", 1), segment("missing", 4), segment("flipped", 4), segment("truncated", 4))...),
 		cells(Pay, strict, slices.Concat(definition("missing"), definition("flipped"))...),
 	)
 }
