@@ -39,7 +39,7 @@ func (r *modelRun) ask(t thread) (openai.Answer, error) {
 		return openai.Answer{}, r.snap.retryable(agent.ErrUnreachable, 0, "%v", err)
 	}
 	r.phase("asking the model")
-	answer, err := r.model.Client.Ask(r.ctx, openai.Request{
+	answer, err := r.model.Client.Ask(failpoint.Sent(r.ctx, failpoint.ModelAfterRequest), openai.Request{
 		Messages: t.messages(r.desk.def.Instructions, r.snap.maxResult()),
 		Tools:    r.desk.offered(), Progress: r.bytes,
 	})

@@ -28,7 +28,7 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	if err := r.overdue(); err != nil {
 		return agent.ToolResult{}, err
 	}
-	if err := failpoint.AtErr(failpoint.ToolBeforeDispatch); err != nil {
+	if err := failpoint.Effect(failpoint.ToolBeforeDispatch, r.in.Undoes != ""); err != nil {
 		return agent.ToolResult{}, r.snap.retryable(agent.ErrTool, 0, "%v", err)
 	}
 	r.phase("recording the dispatch")
@@ -96,7 +96,7 @@ func claimOf(key string, attempt int, class agent.Class, action agent.Digest) st
 // first sends an action that nobody has sent before, or that did nothing when it was. While nothing has left, it
 // may try again itself: the record is its own. began is the moment of d.At by this machine's clocks.
 func (r *toolRun) first(d store.Dispatch, began time.Time) (agent.ToolResult, error) {
-	if err := failpoint.AtErr(failpoint.ToolAfterDispatch); err != nil {
+	if err := failpoint.Effect(failpoint.ToolAfterDispatch, r.in.Undoes != ""); err != nil {
 		return r.conclude(d, tool.Result{}, tool.Ambiguous(err))
 	}
 	for try := 1; ; try++ {
@@ -145,8 +145,14 @@ func late(span time.Duration, monotonic, wall time.Time) bool {
 func (r *toolRun) send(began time.Time) (tool.Result, error) {
 	r.phase("running")
 	answer := r.heed()
-	gate := func() error { return r.held(began) }
-	out, err := r.do(tool.WithGate(context.WithoutCancel(r.ctx), gate))
+	gate := func() error {
+		if err := r.held(began); err != nil {
+			return err
+		}
+		return failpoint.AtErr(failpoint.ToolLastCheck)
+	}
+	ctx := failpoint.Sent(context.WithoutCancel(r.ctx), failpoint.ToolAfterSend)
+	out, err := r.do(tool.WithGate(ctx, gate))
 	r.stopped = answer()
 	return out, err
 }
@@ -154,7 +160,7 @@ func (r *toolRun) send(began time.Time) (tool.Result, error) {
 // conclude turns what the tool said into the action's outcome.
 func (r *toolRun) conclude(d store.Dispatch, out tool.Result, err error) (agent.ToolResult, error) {
 	if err == nil {
-		failpoint.At(failpoint.ToolAfterCommit)
+		failpoint.EffectAt(failpoint.ToolAfterCommit, r.in.Undoes != "")
 	}
 	switch {
 	case err == nil:
@@ -221,7 +227,7 @@ func (r *toolRun) record(own agent.ToolResult) agent.ToolResult {
 		own.Note = joined(own.Note, "its record could not be written: "+cut(r.snap.Mask.String(err.Error()), maxWords))
 		return own
 	}
-	failpoint.At(failpoint.ToolAfterAdoption)
+	failpoint.EffectAt(failpoint.ToolAfterAdoption, r.in.Undoes != "")
 	res := own
 	if !first && standing.Tool != nil {
 		res = adopted(standing)

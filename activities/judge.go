@@ -21,6 +21,7 @@ const editFor = 2 * time.Second
 func (a *Activities) Judge(ctx context.Context, in agent.JudgeInput) (agent.JudgeResult, error) {
 	p := begin(ctx, "judging")
 	defer p.stop()
+	failpoint.At(failpoint.ApprovalBeforeJudgement)
 	snap := a.Current()
 	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
 		return agent.JudgeResult{}, err

@@ -8,6 +8,7 @@ import (
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/approval"
 	"github.com/holdfast-run/holdfast/compensation"
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 	"github.com/holdfast-run/holdfast/policy"
 	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tool"
@@ -37,6 +38,9 @@ func (a *Activities) Plan(ctx context.Context, in agent.PlanInput) (agent.PlanRe
 	}
 	plan := &planner{Activities: a, snap: snap, def: def, in: in, space: a.Store.Space(in.Scope), then: snap.Policy.OnFailure()}
 	res, err := plan.plan(ctx)
+	if len(res.Undos) > 0 {
+		failpoint.At(failpoint.UndoAfterPlan)
+	}
 	res.Serial = snap.newer(in.Serial)
 	return res, err
 }

@@ -81,7 +81,10 @@ type toolRun struct {
 }
 
 func (r *toolRun) run() (agent.ToolResult, error) {
-	failpoint.At(failpoint.ToolBeforeAdmission)
+	if r.in.Grant != nil && r.in.Undoes == "" {
+		failpoint.At(failpoint.ToolApproved)
+	}
+	failpoint.EffectAt(failpoint.ToolBeforeAdmission, r.in.Undoes != "")
 	refusal, err := r.admission()
 	if err == nil && refusal == nil && r.spec.Class != agent.ClassRead {
 		refusal, err = r.repeated()

@@ -15,6 +15,8 @@ import (
 
 	"gocloud.dev/blob/driver"
 	"gocloud.dev/gcerrors"
+
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 )
 
 // fileBucket is a bucket in a folder. An object that was acknowledged is whole and survives the death of
@@ -123,6 +125,9 @@ func (b *fileBucket) NewTypedWriter(ctx context.Context, key, _ string, opts *dr
 		}
 	}
 	path := b.path(key)
+	if err := failpoint.AtErr(failpoint.StoreBeforeWrite); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: path, Err: err}
+	}
 	if dir := filepath.Dir(path); !b.isSynced(dir) {
 		if err := b.makeDir(dir); err != nil {
 			return nil, err
@@ -197,7 +202,10 @@ func (w *fileWriter) Close() error {
 	if e := w.bucket.syncDir(filepath.Dir(w.path)); e != nil {
 		return e
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return failpoint.AtErr(failpoint.StoreAfterWrite)
 }
 
 // link gives temp its name unless the name is taken.

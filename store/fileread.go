@@ -11,6 +11,8 @@ import (
 	"syscall"
 
 	"gocloud.dev/blob/driver"
+
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 )
 
 // As implements driver.Bucket: there is nothing to show.
@@ -77,6 +79,9 @@ func (r *fileReader) As(any) bool { return false }
 
 // NewRangeReader implements driver.Bucket.
 func (b *fileBucket) NewRangeReader(_ context.Context, key string, offset, length int64, opts *driver.ReaderOptions) (driver.Reader, error) {
+	if err := failpoint.AtErr(failpoint.StoreBeforeRead); err != nil {
+		return nil, &fs.PathError{Op: "open", Path: b.path(key), Err: err}
+	}
 	f, info, err := b.open(key)
 	if err != nil {
 		return nil, err

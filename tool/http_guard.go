@@ -12,6 +12,8 @@ import (
 	"strings"
 	"syscall"
 	"time"
+
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 )
 
 // A guard decides which addresses a tool's host may turn out to be. It looks at the address of each
@@ -133,7 +135,7 @@ func newTransport(g *guard, reuse bool) *http.Transport {
 	var http1 http.Protocols
 	http1.SetHTTP1(true)
 	return &http.Transport{
-		DialContext:            d.DialContext,
+		DialContext:            failpoint.Dial(d.DialContext),
 		Protocols:              &http1,
 		DisableKeepAlives:      !reuse,
 		TLSHandshakeTimeout:    10 * time.Second,

@@ -13,6 +13,8 @@ import (
 
 	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	"github.com/modelcontextprotocol/go-sdk/mcp"
+
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 )
 
 // A stdioConn is a connection to a server over its standard input and output, in place of the SDK's. That
@@ -55,7 +57,7 @@ const stallTime = 2 * time.Minute
 
 func newStdioConn(in io.WriteCloser, out io.Reader, maxLine int, stop func(), changed func() bool) *stdioConn {
 	c := &stdioConn{
-		in: in, lines: newLines(out, maxLine), stop: stop, stall: stallTime, changed: changed,
+		in: failpoint.Pipe(in), lines: newLines(out, maxLine), stop: stop, stall: stallTime, changed: changed,
 		out: make(chan *outgoing), replies: make(chan []byte, maxReplies), closed: make(chan struct{}),
 		flights: map[int64]*flight{},
 	}
@@ -168,6 +170,9 @@ func (c *stdioConn) send(o *outgoing) error {
 	if err := o.ctx.Err(); err != nil || o.flight != nil && !o.flight.begin() {
 		o.done <- context.Canceled
 		return nil
+	}
+	if o.flight != nil {
+		failpoint.Leaves(o.ctx, c.in)
 	}
 	n, err := c.writeAll(o.bytes)
 	if n == 0 && err != nil && o.flight != nil {

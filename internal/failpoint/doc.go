@@ -16,5 +16,7 @@
 //
 // If HOLDFAST_FAILPOINT_LOG names a file, each passing that acts first appends the line "<name> <n> <Unix time in
 // nanoseconds> <pid>" to it and syncs it, so that a test knows that it happened. HOLDFAST_FAILPOINT_TRACE is the same
-// for every passing, whether it acts or not, and is not synced. Processes may share the files.
+// for every passing, whether it acts or not, and is not synced. HOLDFAST_FAILPOINT_WIDTH gets a line for each send of
+// an action over HTTP or to an MCP server: the nanoseconds from the last look at the clock, after all that tool.last_check
+// does, to the system call that sends the first bytes. Processes may share the files.
 package failpoint

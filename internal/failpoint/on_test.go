@@ -4,7 +4,6 @@ package failpoint
 
 import (
 	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -16,11 +15,6 @@ import (
 	"syscall"
 	"testing"
 	"time"
-
-	commandpb "go.temporal.io/api/command/v1"
-	enumspb "go.temporal.io/api/enums/v1"
-	"go.temporal.io/api/workflowservice/v1"
-	"google.golang.org/grpc"
 )
 
 func TestARuleThatCannotWorkIsRefused(t *testing.T) {
@@ -263,25 +257,4 @@ func stopped(t *testing.T, pid int) bool {
 	t.Helper()
 	b, err := exec.CommandContext(t.Context(), "ps", "-o", "stat=", "-p", strconv.Itoa(pid)).Output()
 	return err == nil && strings.HasPrefix(strings.TrimSpace(string(b)), "T")
-}
-
-func TestOnlyAContinueAsNewIsMarked(t *testing.T) {
-	t.Parallel()
-	request := func(kind enumspb.CommandType) any {
-		return &workflowservice.RespondWorkflowTaskCompletedRequest{Commands: []*commandpb.Command{{CommandType: kind}}}
-	}
-	if !continuesAsNew(request(enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION)) {
-		t.Error("a continue-as-new is not seen")
-	}
-	if continuesAsNew(request(enumspb.COMMAND_TYPE_COMPLETE_WORKFLOW_EXECUTION)) || continuesAsNew("x") {
-		t.Error("another request is taken for a continue-as-new")
-	}
-	called := false
-	invoke := func(context.Context, string, any, any, *grpc.ClientConn, ...grpc.CallOption) error {
-		called = true
-		return nil
-	}
-	if err := Grpc()(context.Background(), "m", request(enumspb.COMMAND_TYPE_CONTINUE_AS_NEW_WORKFLOW_EXECUTION), nil, nil, invoke); err != nil || !called {
-		t.Errorf("without a rule the request is not passed on: %v, %v", called, err)
-	}
 }

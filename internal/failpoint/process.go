@@ -21,6 +21,7 @@ var process = sync.OnceValue(func() *points {
 	return &points{
 		rules: rules, passed: map[string]int{},
 		log: os.Getenv("HOLDFAST_FAILPOINT_LOG"), trace: os.Getenv("HOLDFAST_FAILPOINT_TRACE"),
+		widths: os.Getenv("HOLDFAST_FAILPOINT_WIDTH"),
 	}
 })
 
@@ -29,6 +30,7 @@ type points struct {
 	rules  []rule
 	log    string // of what acted
 	trace  string // of every passing
+	widths string // of the window before each send: see departure
 	mu     sync.Mutex
 	passed map[string]int
 }

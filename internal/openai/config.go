@@ -12,6 +12,8 @@ import (
 	"time"
 
 	goopenai "github.com/sashabaranov/go-openai"
+
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 )
 
 // Config says which server to ask and how.
@@ -120,7 +122,7 @@ func httpClient(given *http.Client) *http.Client {
 		*hc = *given
 	} else {
 		t := http.DefaultTransport.(*http.Transport).Clone()
-		t.DialContext = (&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext
+		t.DialContext = failpoint.Dial((&net.Dialer{Timeout: 10 * time.Second, KeepAlive: 30 * time.Second}).DialContext)
 		t.MaxIdleConnsPerHost = 32
 		t.MaxResponseHeaderBytes = 1 << 20
 		hc.Transport = t

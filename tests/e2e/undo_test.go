@@ -74,7 +74,7 @@ func (r *rig) states(session string, turn int) (out []string) {
 func TestACancelledTurnIsUndoneInReverseOrderAlsoByAWorkerThatComesLater(t *testing.T) {
 	t.Parallel()
 	for name, point := range map[string]string{
-		"undisturbed": "", "killed in a compensation": failpoint.ToolAfterCommit + ":4=kill",
+		"undisturbed": "", "killed in a compensation": failpoint.UndoAfterCommit + ":1=kill",
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
