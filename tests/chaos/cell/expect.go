@@ -38,6 +38,8 @@ func refused(c Cell, f Fault) bool {
 		return f.Arg == "refuse" && !c.Destination.http() // an MCP server's error is a no; 503 is none
 	case c.Destination.honours(): // what has not left is tried again under its key
 		return false
+	case f.Kind == Hang: // the time to send was over, and nobody else is at it
+		return f.At == fp.ToolAfterDispatch || f.At == fp.StoreAfterWrite
 	case f.Kind == Link: // nobody took the connection in the time to send
 		return strings.HasPrefix(f.Arg, "destination cut")
 	}
