@@ -123,10 +123,13 @@ func (r *toolRun) held(began time.Time) error {
 	case r.ctx.Err() != nil:
 		return errors.New("the attempt was cancelled before it could send")
 	case late(r.span(), began, began.Round(0)):
-		return errors.New("the attempt was held up before it could send")
+		return errHeldUp
 	}
 	return nil
 }
+
+// errHeldUp is no trouble of the destination's: the action may be sent by another attempt, if that learns of it.
+var errHeldUp = errors.New("the attempt was held up before it could send")
 
 // span is how long after its dispatch record the attempt may still send.
 func (r *toolRun) span() time.Duration { return min(r.spec.Timeout, maxSendBy) }
@@ -191,14 +194,20 @@ func (r *toolRun) repeatable(d store.Dispatch) bool {
 	return r.spec.Class == agent.ClassIdempotent && r.latest().Add(r.spec.Timeout).Before(d.At.Add(r.spec.Window))
 }
 
-// unsent is for an attempt of which nothing has left. An idempotent action is tried again; any is left to another
-// worker when this one stops.
+// unsent is for an attempt of which nothing has left. An idempotent action is tried again, and so is any that was held
+// up, since the next attempt learns that nothing was sent; any is left to another worker when this one stops. One that
+// another attempt may send is left to that, where there is one: to record here that nothing was done would take the
+// action from it.
 func (r *toolRun) unsent(d store.Dispatch, err error) (agent.ToolResult, error) {
 	if r.stopping() {
 		r.note(r.count)
 		return agent.ToolResult{}, errStopping
 	}
-	if r.repeatable(d) && r.progress().Troubles < sendTries-1 && r.ctx.Err() == nil {
+	if r.spec.Class != agent.ClassOnce && r.followed() {
+		return agent.ToolResult{}, errFollowed
+	}
+	again := r.repeatable(d) || errors.Is(err, errHeldUp) && !r.unheard()
+	if again && r.progress().Troubles < sendTries-1 && r.ctx.Err() == nil {
 		p := r.note(func(p *Progress) {
 			p.Troubles++
 			r.count(p)

@@ -4,9 +4,11 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	"go.temporal.io/api/serviceerror"
+	workflowpb "go.temporal.io/api/workflow/v1"
 	"go.temporal.io/sdk/temporal"
 
 	"github.com/holdfast-run/holdfast/agent"
@@ -58,6 +60,27 @@ func (r *toolRun) awaited(p *pulse) bool {
 	err := r.Client.RecordActivityHeartbeat(ctx, p.token, p.progress())
 	return err == nil || temporal.IsCanceledError(err)
 }
+
+// followed says whether the server has given this attempt up and another one of the same activity goes on with the
+// action: that one finds out for itself what was sent, and sends what was not. Where the server cannot be asked there
+// may be none.
+func (r *toolRun) followed() bool {
+	if !r.givenUp() {
+		return false
+	}
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), keepGrace)
+	defer cancel()
+	d, err := r.Client.DescribeWorkflowExecution(ctx, r.turn, r.runID)
+	if err != nil {
+		return false
+	}
+	return slices.ContainsFunc(d.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
+		return a.GetActivityId() == r.id && int(a.GetAttempt()) > r.attempt
+	})
+}
+
+// errFollowed ends an attempt that nobody waits for and that has sent nothing.
+var errFollowed = errors.New("the attempt was given up before it could send: another one goes on")
 
 // tellFor is how long a server that cannot be reached is told of a late outcome. Nobody waits for the attempt any more.
 const tellFor = 15 * time.Minute

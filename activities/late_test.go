@@ -78,6 +78,64 @@ func TestAnOutcomeThatComesAfterItsAttemptWasGivenUpIsTold(t *testing.T) {
 	})
 }
 
+// TestAnAttemptThatWasGivenUpAndHasSentNothingLeavesTheActionToTheNextOne: the worker of the first attempt stood still,
+// and the destination could not be reached when it woke. What it knows is final only where nobody comes after it, or where nobody
+// may send what it has recorded as dispatched.
+func TestAnAttemptThatWasGivenUpAndHasSentNothingLeavesTheActionToTheNextOne(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, c := range []struct {
+			class agent.Class
+			next  int32
+			left  bool
+		}{
+			{agent.ClassIdempotent, 2, true},
+			{agent.ClassReconcilable, 2, true},
+			{agent.ClassOnce, 2, false},
+			{agent.ClassIdempotent, 1, false}, // the server still waits for this one
+			{agent.ClassIdempotent, 0, false},
+			{agent.ClassReconcilable, 0, false},
+		} {
+			w := newWorld(t, "mem://", newFake(t, spec(c.class), slow("", tool.NotSent(errors.New("refused")))))
+			w.heard.next = c.next
+			in := w.asked("pay", `{}`)
+			_, err := w.during(in, errGone)
+			if left := errors.Is(err, errFollowed) && !w.recorded(in.Key()) && len(w.heard.all()) == 0; left != c.left {
+				t.Errorf("%s, attempt %d goes on: left to it %v, want %v (%v, recorded %v)", c.class, c.next, left, c.left, err, w.recorded(in.Key()))
+			}
+			if !c.left && !w.recorded(in.Key()) {
+				t.Errorf("%s, attempt %d goes on: what it knows is not on record (%v)", c.class, c.next, err)
+			}
+		}
+	})
+}
+
+// TestAnAttemptThatWasHeldUpBeforeItCouldSendTellsTheNextOneThatItMaySend: the store took so long over the dispatch
+// record that the time to send was over. Nothing has left, whatever the tool declares.
+func TestAnAttemptThatWasHeldUpBeforeItCouldSendTellsTheNextOneThatItMaySend(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, class := range []agent.Class{agent.ClassIdempotent, agent.ClassReconcilable, agent.ClassOnce} {
+			slow := true
+			f := newFake(t, spec(class), nil)
+			w := worldOver(t, newUnsteady(t, func(_ context.Context, op, name string) fault {
+				if slow && op == "create" && strings.Contains(name, "/dispatches/") {
+					slow = false
+					return fault{after: f.Spec().Timeout + time.Second}
+				}
+				return fault{}
+			}), f)
+			in := w.asked("pay", `{}`)
+			_, said, err := w.attempt(t.Context(), 1, Progress{}, in)
+			if err == nil || slow || w.recorded(in.Key()) {
+				t.Fatalf("%s: the first attempt: %v, recorded %v", class, err, w.recorded(in.Key()))
+			}
+			res, _, err := w.attempt(t.Context(), 2, said, in)
+			if err != nil || res.State != agent.StateCommitted || f.count() != 1 {
+				t.Errorf("%s: %+v, sent %d times, %v", class, res, f.count(), err)
+			}
+		}
+	})
+}
+
 func TestAnAttemptThatStoodStillForTooLongIsGivenUp(t *testing.T) {
 	bubble(t, func(t *testing.T) {
 		for frozen, gone := range map[time.Duration]bool{15 * time.Second: false, 25 * time.Second: true} {

@@ -42,6 +42,8 @@ type pulse struct {
 	wait    sync.WaitGroup
 	stops   <-chan struct{} // closed when the worker begins to stop; nil never is
 	turn    string          // the workflow's id
+	runID   string          // and its run's
+	id      string          // of the activity in that run
 	token   []byte          // by which the server knows the attempt
 	silence time.Duration   // after which the server gives the attempt up; 0 is never
 
@@ -57,7 +59,8 @@ func begin(ctx context.Context, phase string) *pulse {
 	p := &pulse{
 		ctx: ctx, attempt: int(info.Attempt), started: info.StartedTime, began: time.Now(),
 		done: make(chan struct{}), beat: func(Progress) {},
-		stops: activity.GetWorkerStopChannel(ctx), turn: info.WorkflowExecution.ID, token: info.TaskToken,
+		stops: activity.GetWorkerStopChannel(ctx), turn: info.WorkflowExecution.ID, runID: info.WorkflowExecution.RunID,
+		id: info.ActivityID, token: info.TaskToken,
 	}
 	p.wall = p.began.Round(0)
 	if info.IsLocalActivity {
