@@ -1,6 +1,7 @@
 package cell
 
 import (
+	"slices"
 	"strings"
 
 	fp "github.com/holdfast-run/holdfast/internal/failpoint"
@@ -38,8 +39,9 @@ func refused(c Cell, f Fault) bool {
 		return f.Arg == "refuse" && !c.Destination.http() // an MCP server's error is a no; 503 is none
 	case c.Destination.honours(): // what has not left is tried again under its key
 		return false
-	case f.Kind == Hang: // the time to send was over, and nobody else is at it
-		return f.At == fp.ToolAfterDispatch || f.At == fp.StoreAfterWrite
+	case f.Kind == Freeze: // it wakes, says that it has sent nothing, and may still be heard
+		around := []string{fp.ToolAfterDispatch, fp.UndoAfterDispatch, fp.StoreBeforeWrite, fp.StoreAfterWrite}
+		return c.Destination.unknowable() && slices.Contains(around, f.At)
 	case f.Kind == Link: // nobody took the connection in the time to send
 		return strings.HasPrefix(f.Arg, "destination cut")
 	}

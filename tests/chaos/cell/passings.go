@@ -39,6 +39,9 @@ func (d Destination) http() bool { return strings.HasPrefix(string(d), "http-") 
 // honours says whether the destination makes one entry of a key.
 func (d Destination) honours() bool { return d == HTTPKeyed || d == MCPKeyed }
 
+// unknowable says whether nobody can find out there what became of a request.
+func (d Destination) unknowable() bool { return !d.honours() && d != HTTPAsked && d != MCPAsked }
+
 // passings returns how often one worker passes a place at the least when nothing goes wrong.
 func (c Cell) passings(place string) int {
 	family, _, _ := strings.Cut(place, ".")
