@@ -48,14 +48,22 @@ func depart(place string, through any, shape shape) {
 type departure struct {
 	place  string
 	shape  shape
-	looked time.Time // the last look at the clock before it
-	begun  bool
+	looked time.Time    // the last look at the clock before it
+	width  atomic.Int64 // in nanoseconds from there to the first write
 	passed sync.Once
 }
 
-// pass passes the place, once; whoever is held there holds up all others.
+// pass passes the place, once; whoever is held there holds up all others. Of an action it also notes the width of the
+// window that cannot be closed: from the last look at the clock to the system call that sent the first bytes.
 func (d *departure) pass() (err error) {
-	d.passed.Do(func() { err = AtErr(d.place) })
+	d.passed.Do(func() {
+		if d.place == ToolAfterSend {
+			err = note(process().widths, strconv.FormatInt(d.width.Load(), 10), false)
+		}
+		if err == nil {
+			err = AtErr(d.place)
+		}
+	})
 	return err
 }
 
@@ -64,21 +72,14 @@ type outlet struct{ current atomic.Pointer[departure] }
 
 func (o *outlet) depart(d *departure) { o.current.Store(d) }
 
-// write writes with f, and passes the place of a request that has left with it. Of an action it also notes the width of
-// the window that cannot be closed: from the last look at the clock to the system call that sends the first bytes.
+// write writes with f, and passes the place of a request that has left with it.
 func (o *outlet) write(b []byte, f func([]byte) (int, error)) (int, error) {
 	d := o.current.Load()
 	if d == nil {
 		return f(b)
 	}
-	width := time.Since(d.looked)
+	d.width.CompareAndSwap(0, max(time.Since(d.looked).Nanoseconds(), 1))
 	n, err := f(b)
-	if n > 0 && !d.begun && d.place == ToolAfterSend {
-		if err := note(process().widths, strconv.FormatInt(width.Nanoseconds(), 10), false); err != nil {
-			return n, err
-		}
-	}
-	d.begun = d.begun || n > 0
 	if err == nil && d.shape.whole(b) {
 		err = d.pass()
 	}

@@ -40,10 +40,15 @@ func client() *http.Client {
 
 // post sends bytes and returns what is wrong, "" if nothing is.
 func post(ctx context.Context, c *http.Client, url string, size int) string {
-	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, strings.NewReader(strings.Repeat("x", size)))
+	return send(ctx, c, url, strings.NewReader(strings.Repeat("x", size)), size)
+}
+
+func send(ctx context.Context, c *http.Client, url string, body io.Reader, size int) string {
+	req, err := http.NewRequestWithContext(ctx, http.MethodPost, url, body)
 	if err != nil {
 		return err.Error()
 	}
+	req.ContentLength = int64(size)
 	resp, err := c.Do(req)
 	if err != nil {
 		return err.Error()
@@ -166,8 +171,16 @@ func TestNobodyHearsAnAnswerWhileSomebodyIsHeldAfterTheRequest(t *testing.T) {
 	}
 }
 
-// TestTheWindowBeforeASendIsMeasuredOnceForEach: from the last look at the clock, for actions only. What happens while
-// the connection is waited for is no part of it, and what happens between the gate's word and the write is.
+// late takes a while to read.
+type late struct{ io.Reader }
+
+func (l late) Read(b []byte) (int, error) {
+	time.Sleep(200 * time.Millisecond)
+	return l.Reader.Read(b)
+}
+
+// TestTheWindowBeforeASendIsMeasuredOnceForEach: from the last look at the clock to the first bytes, for actions only.
+// What a gate takes is no part of it, nor what comes after the first bytes; what happens between the two is.
 func TestTheWindowBeforeASendIsMeasuredOnceForEach(t *testing.T) {
 	t.Parallel()
 	var got atomic.Int32
@@ -180,7 +193,8 @@ func TestTheWindowBeforeASendIsMeasuredOnceForEach(t *testing.T) {
 			return httptrace.WithClientTrace(ctx, &httptrace.ClientTrace{GotConn: func(httptrace.GotConnInfo) { (*when)() }})
 		}
 		gate := func() { time.Sleep(200 * time.Millisecond) }
-		post(slow(&gate), client(), os.Getenv("TEST_URL"), 10)
+		body := io.MultiReader(strings.NewReader(strings.Repeat("x", 64<<10)), late{strings.NewReader("the end")})
+		send(slow(&gate), client(), os.Getenv("TEST_URL"), body, 64<<10+len("the end"))
 		post(Sent(context.Background(), ModelAfterRequest), client(), os.Getenv("TEST_URL"), 10)
 		r, w, _ := os.Pipe()
 		p := Pipe(w)
