@@ -1,6 +1,8 @@
 package witness
 
 import (
+	"slices"
+
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/effect"
 )
@@ -32,8 +34,10 @@ func (t *trial) undone(e held) {
 	switch {
 	case e.State == agent.StateCompensated && !t.compensated(e.Key):
 		t.blame("%s is compensated, and no compensation of it is committed", e.Key)
-	case e.State == agent.StateCompensated && !taken:
+	case e.State == agent.StateCompensated && !taken && t.got.numbered(e.Key):
 		t.blame("%s is compensated, and the destination has not taken it back", e.Key)
+	case e.State == agent.StateCompensationFailed && t.compensated(e.Key):
+		t.blame("%s could not be undone, and its compensation is committed", e.Key)
 	case (e.State == agent.StateCommitted || e.State == agent.StateIrreversible) && (taken || t.compensated(e.Key)):
 		t.blame("%s is %s, and was taken back", e.Key, e.State)
 	}
@@ -61,11 +65,13 @@ func (s Story) takenBack(key string) bool {
 	return false
 }
 
+// numbered says whether the destination has a number for what it made under a key: else nobody can say what takes it back.
+func (s Story) numbered(key string) bool {
+	return slices.ContainsFunc(s.Made, func(e Entry) bool { return e.Key == key && e.ID != "" })
+}
+
 // retold compares the closing record of a turn with what its history says.
 func (t *trial) retold(turn *Turn) {
-	if !turn.Closed || turn.Replayed == nil {
-		return
-	}
 	known := map[string]agent.State{}
 	for _, e := range turn.Effects {
 		known[e.Key] = e.State

@@ -59,11 +59,8 @@ func (t *trial) lacking() {
 func (t *trial) vanished() {
 	for _, e := range ledgerOf(t.calm).effects {
 		k, ok := agent.ParseKey(e.Key)
-		if !ok || !happened(e.State) {
-			continue
-		}
 		turn := t.got.turn(k.Place.Turn)
-		if _, there := t.ledger.place(k); there || turn == nil || t.got.Gaps > 0 {
+		if _, there := t.ledger.place(k); !ok || there || turn == nil || t.got.Gaps > 0 {
 			continue
 		}
 		of, _ := t.ledger.place(agent.Key{Place: k.Place})

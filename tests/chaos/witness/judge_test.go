@@ -112,6 +112,14 @@ func broken() map[string][]variation {
 				s.Made = append(s.Made, Entry{Order: "44", Amount: "1.00"})
 			}, nil},
 			{"nothing took it back", undo, cell.HTTPKeyed, cell.Agree, func(s *Story) { s.without(4) }, nil},
+			{"nothing took it back, and nothing has a number", undo, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+				s.without(4)
+				s.Made[0].ID = ""
+			}, nil},
+			{"it was taken back and is said to be undone by nothing", undo, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+				s.becomes(0, agent.StateCompensationFailed)
+				s.lists(0)
+			}, nil},
 			{"what took it back is not made", undo, cell.HTTPKeyed, cell.Agree, func(s *Story) { s.unmake(s.effect(4).Key) }, nil},
 			{"what took it back is another's", undo, cell.HTTPBlind, cell.Agree, func(s *Story) { s.Made[3].Voids = "re_7" }, nil},
 			{"it was taken back and nobody says so", undo, cell.HTTPKeyed, cell.Agree, func(s *Story) { s.becomes(0, agent.StateCommitted) }, nil},
@@ -156,6 +164,10 @@ func broken() map[string][]variation {
 				s.Made = append(s.Made, Entry{ID: "re_1", Key: keyOf(2), Order: "42", Amount: "19.90"})
 			}},
 			{"compensated, and then not", undo, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) { s.Gaps = 1; notTaken(s) }},
+			{"nothing undoes it, and then something could not", pay, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+				s.becomes(0, agent.StateIrreversible)
+				s.lists(0)
+			}, func(s *Story) { s.becomes(0, agent.StateCompensationFailed) }},
 			{"an effect is gone", pay, cell.HTTPKeyed, cell.Agree, nil, func(s *Story) { s.without(1) }},
 			{"a turn is gone", pay, cell.HTTPKeyed, cell.Same, nil, func(s *Story) { s.Shown = append(s.Shown, Turn{Number: 3, Status: agent.StatusDone}) }},
 		},
@@ -321,6 +333,32 @@ func good() []variation {
 			s.tells(2, "failed: withdrawn")
 			s.effect(0).Conflict = "attempt 1 saw committed"
 			s.lists(0)
+		}, nil},
+		{"a contradiction about what committed is listed", pay, cell.HTTPBlind, cell.Agree, func(s *Story) {
+			s.unmake(keyOf(2))
+			s.effect(0).Conflict = "attempt 1 saw failed"
+			s.lists(0)
+		}, nil},
+		{"by an earlier approval it was sent, and that is listed", pay, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+			s.becomes(1, agent.StateDeclined)
+			s.Turns[0].Approvals = nil
+			s.effect(1).Conflict = "declined, but by an earlier approval it was sent"
+			s.lists(1)
+		}, nil},
+		{"only the session knows of it any more", pay, cell.HTTPBlind, cell.Agree, func(s *Story) {
+			e := committed(7)
+			e.State, e.Verdict = agent.StateUncertain, ask
+			s.Unresolved = append(s.Unresolved, e)
+		}, nil},
+		{"what was shown while it lasted", pay, cell.HTTPKeyed, cell.Same, nil, func(s *Story) {
+			s.Shown = append(s.Shown, Turn{Number: 1, Status: agent.StatusWaiting, Effects: []agent.Effect{{Key: keyOf(2), State: agent.StateVoid}}})
+		}},
+		{"nothing has a number", undo, cell.HTTPKeyed, cell.Agree, func(s *Story) {
+			for i := range s.Made {
+				e := &s.Made[i]
+				e.Order += e.Voids // all that such a destination says of what is taken back
+				e.ID, e.Voids = "", ""
+			}
 		}, nil},
 		{"something is missing in the transcript", pay, cell.HTTPKeyed, cell.Same, func(s *Story) {
 			s.Gaps, s.Turns[0].Said, s.Turns[0].Heard = 1, s.Turns[0].Said[3:], nil
