@@ -49,12 +49,16 @@ func (r *toolRun) effect() (agent.ToolResult, error) {
 	return r.first(d, began)
 }
 
-// overdue ends an attempt that was held up after its admission: what it has found out may not be so any more.
+// overdue ends an attempt that was held up, after its admission, because what it has found out may not be so any more,
+// or on its way here. Whether that was so, or only a clock is off, the server knows.
 func (r *toolRun) overdue() error {
-	if !late(maxSendBy, r.admitted, r.admitted.Round(0)) {
-		return nil
+	switch {
+	case late(maxSendBy, r.admitted, r.admitted.Round(0)):
+		return r.snap.retryable(agent.ErrTool, 0, "tool %q: the attempt was held up after its admission", r.in.Tool)
+	case r.astray() && !r.awaited(r.pulse):
+		return r.snap.retryable(agent.ErrTool, 0, "tool %q: the attempt was given up before it came to this worker", r.in.Tool)
 	}
-	return r.snap.retryable(agent.ErrTool, 0, "tool %q: the attempt was held up after its admission", r.in.Tool)
+	return nil
 }
 
 // sending returns the record of this attempt that it is about to send, at a place: see again.
@@ -64,7 +68,8 @@ func (r *toolRun) sending(place int) store.Dispatch {
 	d.Verdict, d.SendBy, d.Revoked = r.verdict, r.latest().Add(r.span()+r.unheld()), false
 	// An attempt that came to this worker long after the server had started it, because the machine stood still, knows
 	// that from its own wall clock only.
-	if wall := now().Add(r.span() + r.unheld()); wall.After(d.SendBy) {
+	// One that came so late that it is either given up or its clock is off, overdue has asked about.
+	if wall := now().Add(r.span() + r.unheld()); wall.After(d.SendBy) && !r.astray() {
 		d.SendBy = wall
 	}
 	return d

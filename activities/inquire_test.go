@@ -390,3 +390,31 @@ func TestAnAttemptThatComesLateToItsWorkerSaysUntilWhenItSends(t *testing.T) {
 		}
 	})
 }
+
+// TestAClockThatIsAheadIsNotTakenForAMachineThatStoodStill: to whoever finds the record it would say that its attempt may
+// send for as long as the clock is ahead. The server is asked which of the two it is; where it does not wait for the
+// attempt any more, that sends nothing.
+func TestAClockThatIsAheadIsNotTakenForAMachineThatStoodStill(t *testing.T) {
+	bubble(t, func(t *testing.T) {
+		for _, given := range []bool{false, true} {
+			f := newFake(t, spec(agent.ClassReconcilable), nil)
+			w := newWorld(t, "mem://", f)
+			if given {
+				w.heard.beat = errGone
+			}
+			in := w.asked("pay", `{}`)
+			p := &pulse{
+				ctx: t.Context(), attempt: 1, started: now().Add(-time.Hour), began: time.Now(), wall: time.Now().Round(0),
+				silence: 10 * time.Second, last: time.Now(), token: []byte("x"), beat: func(Progress) {},
+			}
+			_, err := w.tool(p, in)
+			d, recorded := w.dispatched(in.Key())
+			switch {
+			case given && (err == nil || recorded || f.count() != 0):
+				t.Errorf("given up before it came: %v, recorded %v, sent %d times", err, recorded, f.count())
+			case !given && (err != nil || f.count() != 1 || d.SendBy.Sub(d.At) > maxSendBy+f.Spec().Timeout):
+				t.Errorf("its clock is ahead: %v, sent %d times, may send for %s", err, f.count(), d.SendBy.Sub(d.At))
+			}
+		}
+	})
+}

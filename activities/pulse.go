@@ -207,6 +207,12 @@ func (p *pulse) givenUp() bool {
 	return p.gone || p.ctx.Err() != nil && !p.cancelled()
 }
 
+// astray says whether the attempt came to this worker longer after its start than the server waits for a heartbeat, by
+// this machine's wall clock and the server's: the machine stood still, and it has been given up; or the clocks differ.
+func (p *pulse) astray() bool {
+	return p.silence > 0 && !p.wall.IsZero() && p.wall.Sub(p.started) > p.silence
+}
+
 // old says whether the attempt runs for longer than the server waits for a heartbeat: it may have been given up.
 func (p *pulse) old() bool { return p.silence > 0 && late(p.silence, p.began, p.began.Round(0)) }
 

@@ -75,7 +75,26 @@ func (r *run) word(ctx context.Context, scope agent.Scope, asked agent.Approval)
 			err = r.tell(ctx, 1, agent.SignalApproval, said)
 		}
 	}
-	return err
+	if err != nil || !r.has(cell.Revoke) {
+		return err
+	}
+	return r.withdraw(ctx, scope)
+}
+
+// withdraw declines what still waits a while after it was approved: policy has come to deny it, and the person was told.
+func (r *run) withdraw(ctx context.Context, scope agent.Scope) error {
+	if err := rest(ctx, 4*time.Second); err != nil {
+		return err
+	}
+	_, asked, err := r.pending(ctx)
+	if err != nil {
+		return nil // it was taken
+	}
+	said, err := r.world.Decision(scope, asked, agent.ChoiceDecline)
+	if err != nil {
+		return err
+	}
+	return r.tell(ctx, 1, agent.SignalApproval, said)
 }
 
 // forgeries are decisions that must not count: of another action, by somebody else, changed after it was signed.
