@@ -36,13 +36,17 @@ func oneOf[T any](d draw, of ...T) T { return of[d.IntN(len(of))] }
 // strike draws a fault at a place, and a passing after the start: the first worker has all of them before it, those that
 // take over have some.
 func (d draw) strike(c Cell, first bool) Fault {
+	kind := oneOf(d, Kill, Kill, Kill, Freeze, Freeze, Crash)
 	var places []string
 	for _, p := range fp.Points() {
+		if kind == Crash && p.Name == fp.WorkerReady { // the next worker may be starting, and would find no server
+			continue
+		}
 		if c.passings(p.Name) > 0 && c.suits(Fault{At: p.Name}) == nil {
 			places = append(places, p.Name)
 		}
 	}
-	f := Fault{Kind: oneOf(d, Kill, Kill, Kill, Freeze, Freeze, Crash), At: oneOf(d, places...)}
+	f := Fault{Kind: kind, At: oneOf(d, places...)}
 	before := started(f.At)
 	n := c.passings(f.At) - before
 	if !first {
