@@ -158,9 +158,17 @@ func TestAnAnswerThatWasNotHeardIsPaidForAgain(t *testing.T) {
 }
 
 func TestAFaultThatNeverStruckIsAnError(t *testing.T) {
-	_, err := Run(needWorkers(t), lab, t.Name(), payUnder(cell.Fault{Kind: cell.Kill, At: failpoint.ToolAfterCommit, Nth: 9}), scene)
-	if err == nil || !strings.Contains(err.Error(), "never struck") {
-		t.Errorf("Run = %v, want an error that says that nothing was tried", err)
+	t.Parallel()
+	for name, f := range map[string]cell.Fault{
+		"a place that is not passed so often": {Kind: cell.Kill, At: failpoint.ToolAfterCommit, Nth: 9},
+		"a fault that is none":                {Kind: cell.Lost, Arg: "", Nth: 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			_, err := Run(needWorkers(t), lab, t.Name(), payUnder(f), scene)
+			if err == nil || !strings.Contains(err.Error(), "never struck") {
+				t.Errorf("Run = %v, want an error that says that nothing was tried", err)
+			}
+		})
 	}
 }
 

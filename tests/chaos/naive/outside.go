@@ -58,10 +58,31 @@ func stormy(faults []cell.Fault, script modeltest.Func) (modeltest.Func, error) 
 	return script, nil
 }
 
+// felt says whether somebody met a fault beside the places. The loop sends again whatever it had no answer to.
+func (d *drive) felt(f cell.Fault) bool {
+	requests := 0
+	for _, n := range d.world.Pay.Books().Requests {
+		requests += n
+	}
+	switch where, _, _ := strings.Cut(f.Arg, " "); {
+	case f.Kind == cell.Link:
+		return d.links()[where].Hits() > 0
+	case f.Kind == cell.Storm && where == "model":
+		return d.world.Model.Count() >= d.scene.Answers+f.Nth
+	case f.Kind == cell.Storm, f.Kind == cell.Lost:
+		return requests >= d.scene.Payments+f.Nth
+	}
+	return true
+}
+
+func (d *drive) links() map[string]*link.Link {
+	return map[string]*link.Link{"destination": d.world.DestinationLink, "model": d.world.ModelLink, "server": d.world.ServerLink}
+}
+
 // spoil makes a connection bad, now; all but a slow one come back.
 func (d *drive) spoil(arg string) error {
 	where, how, _ := strings.Cut(arg, " ")
-	l := map[string]*link.Link{"destination": d.world.DestinationLink, "model": d.world.ModelLink, "server": d.world.ServerLink}[where]
+	l := d.links()[where]
 	if l == nil {
 		return fmt.Errorf("there is no connection to %q", where)
 	}

@@ -156,8 +156,8 @@ func (d *drive) tally(status string) (report.Naive, error) {
 		return report.Naive{}, err
 	}
 	for _, b := range d.blows {
-		if b.At != "" && !b.struck(acted, nil) {
-			return report.Naive{}, fmt.Errorf("%s at %s never struck the plain loop", b.Kind, b.Place())
+		if (b.At != "" && !b.struck(acted, nil)) || (status == done && !d.felt(b.Fault)) {
+			return report.Naive{}, fmt.Errorf("%s at %q never struck the plain loop", b.Text(), b.At)
 		}
 	}
 	made, err := d.world.Made()
