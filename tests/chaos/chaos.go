@@ -62,7 +62,7 @@ type session struct {
 	mu       sync.Mutex
 	rows     []report.Row
 	soaked   report.Soak // of random schedules, instead of rows
-	failures []string // of the harness
+	failures []string    // of the harness
 	violated int
 	done     int
 }

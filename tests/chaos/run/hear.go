@@ -14,7 +14,7 @@ import (
 func (r *run) source() witness.Source {
 	return witness.Source{
 		Client: r.world.Server.Client(), Session: r.world.Session, Turns: turns(r.cell.Scenario),
-		Store: r.world.Store(), Books: r.world.Made, Charges: func() int { return r.world.Model.Charges().Answers },
+		Store: r.world.Store(), Books: r.world.Made, Requests: r.world.Requests, Charges: func() int { return r.world.Model.Charges().Answers },
 	}
 }
 

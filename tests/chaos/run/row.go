@@ -41,25 +41,38 @@ func (r *run) row(calm witness.Story) report.Row {
 type matter struct{ order, amount, voids string }
 
 // compared counts the entries that are there again, and those that the undisturbed run made, this one did not, and of
-// which no ledger says that they may be or are missing.
+// which nobody was told that they may be or are missing.
 func compared(calm, got witness.Story) (duplicates, lost int) {
 	want, have := count(calm), count(got)
-	told := 0
-	for _, t := range got.Turns {
-		for _, e := range t.Effects {
-			if e.State != agent.StateCommitted && e.State != agent.StateCompensated && e.State != agent.StateIrreversible {
-				told++
-			}
-		}
-	}
-	missing := 0
+	missing := -told(got)
 	for m, n := range have {
 		duplicates += max(0, n-max(want[m], 1))
 	}
 	for m, n := range want {
 		missing += max(0, n-have[m])
 	}
-	return duplicates, max(0, missing-told)
+	return duplicates, max(0, missing)
+}
+
+// told counts what is said not to have been done, or not to be known: effects that did not end well, and calls that
+// never became one, of which only the model heard.
+func told(s witness.Story) (n int) {
+	for _, t := range s.Turns {
+		for _, h := range t.Heard {
+			if h.Tool != "lookup_order" {
+				n++
+			}
+		}
+		for _, e := range t.Effects {
+			if e.Undoes == "" {
+				n--
+			}
+			if e.State != agent.StateCommitted && e.State != agent.StateCompensated && e.State != agent.StateIrreversible {
+				n++
+			}
+		}
+	}
+	return n
 }
 
 func count(s witness.Story) map[matter]int {

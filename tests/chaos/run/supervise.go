@@ -2,9 +2,11 @@ package run
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -16,21 +18,30 @@ import (
 // glance is how often the harness looks whether a failpoint has acted.
 const glance = 30 * time.Millisecond
 
-// prepare starts the first worker, and the one that takes over from it as a warm spare: connected, and waiting at
-// worker.ready.
+// prepare starts the first worker, and behind it the one that takes over from it as a warm spare: connected, and waiting
+// at worker.ready. One after the other, because whoever is first on a new store writes more.
 func (r *run) prepare(ctx context.Context) error {
 	r.workers = make([]*world.Worker, len(r.plan))
 	if err := r.start(ctx, 0); err != nil {
 		return err
 	}
-	return r.start(ctx, 1)
+	if err := r.workers[0].Ready(ctx); err != nil {
+		return err
+	}
+	return r.spare(ctx, 1)
 }
 
-// start starts the worker of a generation, if there is one.
-func (r *run) start(ctx context.Context, g int) (err error) {
-	if g >= len(r.plan) {
+// spare starts the worker of a generation ahead of its time, if there is one. What takes over from a worker that saw another
+// policy begins with that, and so later.
+func (r *run) spare(ctx context.Context, g int) error {
+	if g >= len(r.plan) || slices.ContainsFunc(r.plan[g-1].held, func(h held) bool { return h.fault.Kind == cell.Revoke }) {
 		return nil
 	}
+	return r.start(ctx, g)
+}
+
+// start starts the worker of a generation.
+func (r *run) start(ctx context.Context, g int) (err error) {
 	rules := r.plan[g].rules
 	if g > 0 {
 		rules = append([]string{failpoint.WorkerReady + "=file:" + r.gate(g)}, rules...)
@@ -39,11 +50,19 @@ func (r *run) start(ctx context.Context, g int) (err error) {
 	if g > 0 && r.plan[g-1].ends.Kind == cell.Rebuild {
 		start = r.world.StartOther
 	}
-	w, err := start(ctx, strings.Join(rules, ","))
-	r.mu.Lock()
-	r.workers[g] = w
-	r.mu.Unlock()
+	r.workers[g], err = start(ctx, strings.Join(rules, ","))
 	return err
+}
+
+// takeOver lets the worker of a generation in.
+func (r *run) takeOver(ctx context.Context, g int) error {
+	if err := os.WriteFile(r.gate(g), nil, 0o600); err != nil {
+		return err
+	}
+	if w := r.workers[g]; w != nil && !w.Ended() {
+		return nil
+	}
+	return r.start(ctx, g) // it was to begin now, or the server was away when it began
 }
 
 // gate is the file for which the spare of a generation waits.
@@ -54,10 +73,7 @@ func (r *run) gate(g int) string { return filepath.Join(r.world.Dir, fmt.Sprintf
 func (r *run) supervise(ctx context.Context) error {
 	for g := range r.plan {
 		if g > 0 {
-			if err := os.WriteFile(r.gate(g), nil, 0o600); err != nil {
-				return err
-			}
-			if err := r.start(ctx, g+1); err != nil {
+			if err := errors.Join(r.takeOver(ctx, g), r.spare(ctx, g+1)); err != nil {
 				return err
 			}
 		}

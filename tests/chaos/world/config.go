@@ -155,7 +155,7 @@ var inForceLine = regexp.MustCompile(`(?m)^.* msg="(?:worker is ready|configurat
 // inForce returns the serial of the configuration that a worker goes by, and whether it takes work at all.
 func (p *Worker) inForce() (serial int, polls bool) {
 	b, err := os.ReadFile(p.log)
-	if err != nil || p.ended() || standsStill(p.PID()) {
+	if err != nil || p.Ended() || standsStill(p.PID()) {
 		return 0, false
 	}
 	for _, m := range inForceLine.FindAllSubmatch(b, -1) {

@@ -105,3 +105,16 @@ func (w *World) Made() (made []witness.Entry, err error) {
 	}
 	return made, err
 }
+
+// Requests is how many requests to pay the destination had for each key.
+func (w *World) Requests() map[string]int {
+	if !w.kind.mcp {
+		return w.Pay.Books().Requests
+	}
+	out := map[string]int{}
+	all, _ := bank.Read(w.BankBooks) // Made tells of what cannot be read
+	for _, t := range all {
+		out[t.Key]++
+	}
+	return out
+}

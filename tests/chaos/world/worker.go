@@ -168,7 +168,7 @@ func (p *Worker) Signal(s syscall.Signal) error {
 
 // Kill ends the process group at once, also one that stands still, and waits for it.
 func (p *Worker) Kill() {
-	if !p.ended() { // else the group's number may be somebody else's by now
+	if !p.Ended() { // else the group's number may be somebody else's by now
 		_ = syscall.Kill(-p.PID(), syscall.SIGKILL)
 	}
 	<-p.done
@@ -190,14 +190,15 @@ func (p *Worker) Stop(within time.Duration) error {
 
 // Killed says whether the process was ended by SIGKILL.
 func (p *Worker) Killed() bool {
-	if !p.ended() {
+	if !p.Ended() {
 		return false
 	}
 	status, ok := p.cmd.ProcessState.Sys().(syscall.WaitStatus)
 	return ok && status.Signaled() && status.Signal() == syscall.SIGKILL
 }
 
-func (p *Worker) ended() bool {
+// Ended says whether the process has ended.
+func (p *Worker) Ended() bool {
 	select {
 	case <-p.done:
 		return true

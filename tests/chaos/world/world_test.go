@@ -202,7 +202,9 @@ func TestPolicyAndBuildChangeInTheMiddle(t *testing.T) {
 	if err := still.Signal(syscall.SIGSTOP); err != nil {
 		t.Fatal(err)
 	}
-	if err := w.Deny(t.Context()); err != nil {
+	within, cancel := context.WithTimeout(t.Context(), patience)
+	defer cancel()
+	if err := w.Deny(within); err != nil {
 		t.Fatal(err)
 	}
 	still.Kill()
