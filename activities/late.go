@@ -70,11 +70,11 @@ func (r *toolRun) followed() bool {
 	}
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(r.ctx), keepGrace)
 	defer cancel()
-	d, err := r.Client.DescribeWorkflowExecution(ctx, r.turn, r.runID)
+	d, err := r.Client.DescribeWorkflow(ctx, r.turn, r.runID)
 	if err != nil {
 		return false
 	}
-	return slices.ContainsFunc(d.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
+	return slices.ContainsFunc(d.RawResponse.GetPendingActivities(), func(a *workflowpb.PendingActivityInfo) bool {
 		return a.GetActivityId() == r.id && int(a.GetAttempt()) > r.attempt
 	})
 }

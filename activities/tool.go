@@ -37,6 +37,10 @@ func (a *Activities) Tool(ctx context.Context, in agent.ToolInput) (agent.ToolRe
 }
 
 func (a *Activities) tool(p *pulse, in agent.ToolInput) (agent.ToolResult, error) {
+	if in.Grant != nil && in.Undoes == "" {
+		failpoint.At(failpoint.ToolApproved)
+	}
+	failpoint.EffectAt(failpoint.ToolBeforeAdmission, in.Undoes != "")
 	snap := a.Current()
 	if err := a.admit(snap, in.Scope, in.Store, in.Serial); err != nil {
 		return agent.ToolResult{}, err
@@ -81,10 +85,6 @@ type toolRun struct {
 }
 
 func (r *toolRun) run() (agent.ToolResult, error) {
-	if r.in.Grant != nil && r.in.Undoes == "" {
-		failpoint.At(failpoint.ToolApproved)
-	}
-	failpoint.EffectAt(failpoint.ToolBeforeAdmission, r.in.Undoes != "")
 	refusal, err := r.admission()
 	if err == nil && refusal == nil && r.spec.Class != agent.ClassRead {
 		refusal, err = r.repeated()

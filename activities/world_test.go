@@ -45,12 +45,12 @@ type signals struct {
 	next int32     // attempt of the activity that goes on; 0 if none does
 }
 
-func (s *signals) DescribeWorkflowExecution(context.Context, string, string) (*workflowservice.DescribeWorkflowExecutionResponse, error) {
+func (s *signals) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
 	out := &workflowservice.DescribeWorkflowExecutionResponse{}
 	if s.next > 0 {
 		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: s.next}}
 	}
-	return out, nil
+	return &client.WorkflowExecutionDescription{RawResponse: out}, nil
 }
 
 func (s *signals) RecordActivityHeartbeat(context.Context, []byte, ...any) error { return s.beat }

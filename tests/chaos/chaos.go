@@ -88,7 +88,7 @@ func (s *session) table(ctx context.Context) error {
 	// that takes minutes to build.
 	slices.SortStableFunc(all, func(a, b cell.Cell) int { return weight(b) - weight(a) })
 	if len(all) > 0 && weight(all[len(all)-1]) < 0 {
-		go func() { _ = s.lab.BuildClock() }() // its error is that of the first cell which needs it
+		go func() { _ = s.lab.BuildClock() }() //nolint:contextcheck // it has none. Its error is that of the first cell which needs it
 	}
 	var g errgroup.Group
 	g.SetLimit(s.jobs)

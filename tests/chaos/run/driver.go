@@ -77,7 +77,7 @@ func (d *Driver) run(ctx context.Context, c cell.Cell) (_ *run, err error) {
 		if err != nil {
 			err = fmt.Errorf("%w\nits workers said:\n%s", err, r.world.Said())
 		}
-		err = errors.Join(err, r.close())
+		err = errors.Join(err, r.close(ctx))
 	}()
 	if err := r.live(ctx); err != nil {
 		return nil, err

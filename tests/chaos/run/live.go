@@ -62,15 +62,15 @@ func (r *run) open(ctx context.Context, n int) error {
 		c.Server = r.own
 	}
 	if r.world, err = r.driver.Lab.New(ctx, c); err != nil {
-		return errors.Join(err, r.close())
+		return errors.Join(err, r.close(ctx))
 	}
 	r.plan = plan(r.cell, r.world.Dir)
 	return nil
 }
 
-func (r *run) close() (err error) {
+func (r *run) close(ctx context.Context) (err error) {
 	if r.world != nil {
-		r.forget()
+		r.forget(ctx)
 		err = r.world.Close()
 	}
 	if r.own != nil {
@@ -80,11 +80,11 @@ func (r *run) close() (err error) {
 }
 
 // forget ends the session, so that nobody finds it open without a worker: attention looks at every open run.
-func (r *run) forget() {
+func (r *run) forget(ctx context.Context) {
 	if r.own != nil {
 		return // its server goes with it
 	}
-	ctx, cancel := context.WithTimeout(context.Background(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), 5*time.Second)
 	defer cancel()
 	_ = r.world.Server.Client().TerminateWorkflow(ctx, r.world.Session, "", "the run is over") // one that never began is not there
 }
@@ -178,12 +178,12 @@ func (r *run) watch(ctx context.Context) error {
 
 // ended says why a turn has not ended, nil when it has.
 func (r *run) ended(ctx context.Context, n int) error {
-	d, err := r.world.Server.Client().DescribeWorkflowExecution(ctx, agent.TurnID(r.world.Session, n), "")
+	d, err := r.world.Server.Client().DescribeWorkflow(ctx, agent.TurnID(r.world.Session, n), "")
 	if err != nil {
 		return err
 	}
-	if info := d.GetWorkflowExecutionInfo(); info.GetCloseTime() == nil {
-		return fmt.Errorf("it is %s", info.GetStatus())
+	if d.WorkflowCloseTime == nil {
+		return fmt.Errorf("it is %s", d.Status)
 	}
 	return nil
 }

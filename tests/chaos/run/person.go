@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
+	"github.com/holdfast-run/holdfast/store"
 	"github.com/holdfast-run/holdfast/tests/chaos/cell"
 )
 
@@ -16,12 +17,19 @@ import (
 func (r *run) person(ctx context.Context) error {
 	var scope agent.Scope
 	var asked agent.Approval
+	find := r.pending
+	if f, ok := r.fault(cell.Word); ok && f.Arg == "early" {
+		find = r.foreseen
+	}
 	err := insist(ctx, func(ctx context.Context) (err error) {
-		scope, asked, err = r.pending(ctx)
+		scope, asked, err = find(ctx)
 		return err
 	})
 	if err != nil {
 		return fmt.Errorf("nothing waits for the person: %w", err)
+	}
+	if asked.Outcome == "" { // the request is not open yet
+		return r.word(ctx, scope, asked)
 	}
 	if err := r.listed(ctx, agent.AttentionApproval); err != nil {
 		return err
@@ -48,6 +56,35 @@ func (r *run) pending(ctx context.Context) (agent.Scope, agent.Approval, error) 
 		}
 	}
 	return agent.Scope{}, agent.Approval{}, errors.New("no request is open")
+}
+
+// foreseen returns the request that will be opened when the turn hears of the model's third answer, from the record of
+// that answer.
+func (r *run) foreseen(ctx context.Context) (scope agent.Scope, asked agent.Approval, err error) {
+	d, err := r.world.Server.Client().DescribeWorkflow(ctx, r.world.Session, "")
+	if err != nil {
+		return scope, asked, err
+	}
+	scope = agent.NewScope(r.world.Session, d.RawResponse.GetWorkflowExecutionInfo().GetFirstRunId())
+	s, err := store.Open(ctx, store.Config{URL: "file://" + r.world.Store()})
+	if err != nil {
+		return scope, asked, err
+	}
+	defer s.Close()
+	keys, err := s.Space(scope).List(ctx, store.KindResults, "")
+	for _, key := range keys {
+		if !strings.Contains(key, "/3.model/") {
+			continue
+		}
+		rec, err := s.Space(scope).Result(ctx, key)
+		if err != nil {
+			return scope, asked, err
+		}
+		in := agent.ToolInput{Scope: scope, Place: agent.Place{Turn: 1, Step: 3, Call: 1}, Action: rec.Model.Result.Calls[0].Action}
+		asked.ID, asked.Action = agent.ApprovalID(in.Key(), 1), in.Action
+		return scope, asked, nil
+	}
+	return scope, asked, errors.Join(err, errors.New("the model has not asked for it yet"))
 }
 
 // word approves what waits.

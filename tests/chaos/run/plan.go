@@ -6,6 +6,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/holdfast-run/holdfast/internal/failpoint"
 	"github.com/holdfast-run/holdfast/tests/chaos/cell"
 )
 
@@ -38,6 +39,10 @@ func plan(c cell.Cell, dir string) []generation {
 			g.rules = append(g.rules, place+"=freeze:"+cell.Frozen.String())
 		case cell.Hang, cell.Slow:
 			g.rules = append(g.rules, place+"=hang:"+f.Arg)
+		case cell.Word:
+			if f.Arg == "early" { // the request is known and not open yet, for as long as the person takes to sign
+				g.rules = append(g.rules, failpoint.ModelAfterAdoption+":3=hang:2s")
+			}
 		case cell.Error:
 			g.rules = append(g.rules, strings.TrimSuffix(place+"=error:"+f.Arg, ":"))
 		case cell.Link:
