@@ -144,6 +144,9 @@ func (p *Worker) until(ctx context.Context, what string, ok func() (bool, error)
 		}
 		select {
 		case <-p.done:
+			if done, err := ok(); done || err != nil { // it may have died of it
+				return err
+			}
 			return fmt.Errorf("the worker ended (%s) before %s; it said:\n%s", p.cmd.ProcessState, what, p.said())
 		case <-ctx.Done():
 			return fmt.Errorf("waited in vain until %s: %w", what, ctx.Err())
