@@ -40,8 +40,12 @@ func refused(c Cell, f Fault) bool {
 	case c.Destination.honours(): // what has not left is tried again under its key
 		return false
 	case f.Kind == Freeze: // it wakes, says that it has sent nothing, and may still be heard
-		around := []string{fp.ToolAfterDispatch, fp.UndoAfterDispatch, fp.StoreBeforeWrite, fp.StoreAfterWrite}
-		return c.Destination.unknowable() && slices.Contains(around, f.At)
+		unsent := []string{
+			fp.ToolApproved, fp.ToolBeforeAdmission, fp.ToolBeforeDispatch, fp.ToolAfterDispatch,
+			fp.UndoBeforeAdmission, fp.UndoBeforeDispatch, fp.UndoAfterDispatch,
+			fp.StoreBeforeRead, fp.StoreBeforeWrite, fp.StoreAfterWrite,
+		}
+		return c.Destination.unknowable() && slices.Contains(unsent, f.At)
 	case f.Kind == Link: // nobody took the connection in the time to send
 		return strings.HasPrefix(f.Arg, "destination cut")
 	}

@@ -30,7 +30,7 @@ func (p *page) summary(r Report) {
 	lines = append(lines, line{[]string{"cells in which an invariant is broken", strconv.Itoa(s.Holdfast.Violated), strconv.Itoa(s.Shared.Violated), ""}, s.Holdfast.Violated > 0})
 	p.table([]string{"", "#Holdfast, all cells", "#Holdfast, the plain loop's cells", "#the plain loop"}, lines)
 	if s.Plain.Cells > 0 {
-		p.say("How the plain loop's runs ended: %s.", text(counted(endings(r.Rows))))
+		p.say("How the plain loop's cells ended: %s. It has one destination and fewer boundaries: cells that come to the same for it share a run, which each of them counts.", text(counted(endings(r.Rows))))
 	}
 	p.say("%s", covered(r))
 	if s.Window.Cells > 0 {
@@ -40,7 +40,7 @@ func (p *page) summary(r Report) {
 	p.destinations(r.Rows)
 }
 
-// endings counts how the plain loop's runs ended.
+// endings counts how the plain loop's cells ended.
 func endings(rows []Row) map[string]int {
 	out := map[string]int{}
 	promised, _ := split(rows)

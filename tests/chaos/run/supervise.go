@@ -77,7 +77,11 @@ func (r *run) supervise(ctx context.Context) error {
 				return err
 			}
 		}
-		if err := r.attend(ctx, g); err != nil {
+		err := r.attend(ctx, g)
+		if err == nil && ctx.Err() == nil {
+			err = r.leave(g)
+		}
+		if err != nil {
 			return fmt.Errorf("worker %d: %w", g+1, err)
 		}
 	}
@@ -122,6 +126,17 @@ func (r *run) attend(ctx context.Context, g int) error {
 			return nil
 		}
 	}
+}
+
+// leave opens every door of a worker whose time is over: one that wakes may come to a place where nobody waits for it any
+// more.
+func (r *run) leave(g int) (err error) {
+	for _, h := range r.plan[g].held {
+		if h.door != "" {
+			err = errors.Join(err, openDoor(h.door))
+		}
+	}
+	return err
 }
 
 // struck says whether a fault has come to a worker.
