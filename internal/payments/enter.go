@@ -25,8 +25,8 @@ func (s *Service) refund(w http.ResponseWriter, r *http.Request) {
 		fail(w, status, err)
 		return
 	}
-	if e, made, ok := s.enter(w, r, Entry{Key: key, Order: req.Order, Amount: req.Amount}); ok {
-		s.answer(w, r, made, receipt{Refund: e.Refund, Order: e.Order, Amount: e.Amount})
+	if e, ok := s.enter(w, r, Entry{Key: key, Order: req.Order, Amount: req.Amount}); ok {
+		s.answer(w, r, receipt{Refund: e.Refund, Order: e.Order, Amount: e.Amount})
 	}
 }
 
@@ -48,8 +48,8 @@ func (s *Service) void(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	f := refunds[i]
-	if e, made, ok := s.enter(w, r, Entry{Key: key, Order: f.Order, Amount: f.Amount, Voids: f.Refund}); ok {
-		s.answer(w, r, made, voided{Void: e.Refund, Refund: e.Voids, Order: e.Order, Amount: e.Amount})
+	if e, ok := s.enter(w, r, Entry{Key: key, Order: f.Order, Amount: f.Amount, Voids: f.Refund}); ok {
+		s.answer(w, r, voided{Void: e.Refund, Refund: e.Voids, Order: e.Order, Amount: e.Amount})
 	}
 }
 
@@ -89,23 +89,23 @@ func (s *Service) acceptable(req request) (int, error) {
 }
 
 // enter makes the entry, or finds the one that an earlier request of the key made. When neither, it has answered.
-func (s *Service) enter(w http.ResponseWriter, r *http.Request, want Entry) (e Entry, made, ok bool) {
+func (s *Service) enter(w http.ResponseWriter, r *http.Request, want Entry) (e Entry, ok bool) {
 	s.count(want.Key)
 	fault := s.nextFault()
 	if fault.before(w) {
-		return e, false, false
+		return e, false
 	}
 	e, made, err := s.books.enter(want, s.cfg.IgnoreKeys)
 	if err != nil {
 		fail(w, http.StatusServiceUnavailable, err)
-		return e, false, false
+		return e, false
 	}
 	if !e.same(want) {
 		fail(w, http.StatusUnprocessableEntity, fmt.Errorf("Idempotency-Key %q was used for another request: use a new key", want.Key))
-		return e, false, false
+		return e, false
 	}
 	s.tell(e.Key, made)
-	return e, made, !fault.after(w, r)
+	return e, !fault.after(w, r)
 }
 
 func (s *Service) tell(key string, made bool) {
@@ -117,17 +117,13 @@ func (s *Service) tell(key string, made bool) {
 	}
 }
 
-func (s *Service) answer(w http.ResponseWriter, r *http.Request, made bool, v any) {
+func (s *Service) answer(w http.ResponseWriter, r *http.Request, v any) {
 	if s.cfg.Delay > 0 {
 		select {
 		case <-time.After(s.cfg.Delay):
 		case <-r.Context().Done():
 			return
 		}
-	}
-	if made && s.failNow() {
-		fail(w, http.StatusInternalServerError, errors.New("internal error"))
-		return
 	}
 	reply(w, http.StatusCreated, v)
 }
@@ -152,11 +148,4 @@ func (s *Service) count(key string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.requests[key]++
-}
-
-func (s *Service) failNow() bool {
-	s.mu.Lock()
-	defer s.mu.Unlock()
-	s.failures--
-	return s.failures >= 0
 }

@@ -266,7 +266,8 @@ func TestAServiceThatIgnoresKeysRefundsTwice(t *testing.T) {
 
 func TestFailureAfterTheCommitHidesAnEntryThatTheKeyFinds(t *testing.T) {
 	t.Parallel()
-	s, url := start(t, Config{FailAfterCommit: 1})
+	s, url := start(t, Config{})
+	s.Inflict(FaultError)
 	if status, _ := post(t, url, `"k"`, refund42); status != http.StatusInternalServerError {
 		t.Errorf("status %d, want 500", status)
 	}

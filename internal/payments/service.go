@@ -32,8 +32,6 @@ type Config struct {
 	IgnoreKeys bool
 	// Unaskable makes the service one that does not say what it has made: there is no GET /refunds.
 	Unaskable bool
-	// FailAfterCommit is how many answers to requests that made an entry are a 500 instead.
-	FailAfterCommit int
 	// Delay is how long an answer is held back after the entry is on disk.
 	Delay time.Duration
 }
@@ -47,7 +45,6 @@ type Service struct {
 
 	mu       sync.Mutex
 	requests map[string]int // accepted requests for a refund, by key
-	failures int            // how many 500s are left
 	faults   []Fault        // of the next requests
 }
 
@@ -61,8 +58,7 @@ func New(cfg Config) (*Service, error) {
 		return nil, err
 	}
 	s := &Service{
-		cfg: cfg, books: b, orders: map[string]Order{}, mux: http.NewServeMux(),
-		requests: map[string]int{}, failures: cfg.FailAfterCommit,
+		cfg: cfg, books: b, orders: map[string]Order{}, mux: http.NewServeMux(), requests: map[string]int{},
 	}
 	for _, o := range cfg.Orders {
 		s.orders[o.ID] = o
