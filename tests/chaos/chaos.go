@@ -140,6 +140,10 @@ type job struct {
 // one runs one cell and says what came of it.
 func (s *session) one(ctx context.Context, j job) {
 	row, err := s.driver.Cell(ctx, j.cell)
+	if err != nil && ctx.Err() == nil { // what is wrong with the product is in the row: this was the harness, or its server
+		fmt.Fprintf(s.log, "%s: once more, since the harness failed: %v\n", j.name, err)
+		row, err = s.driver.Cell(ctx, j.cell)
+	}
 	if ctx.Err() != nil {
 		return // somebody pressed Ctrl-C: what is half done says nothing
 	}

@@ -72,7 +72,7 @@ type drive struct {
 // open makes the world. Its destination is the one that ignores keys and tells nobody what it made: the loop sends none,
 // and does not ask.
 func (d *drive) open(ctx context.Context, lab *world.Lab, name string, faults []cell.Fault) (err error) {
-	c := world.Config{Name: name, Scenario: cell.Pay, Destination: cell.HTTPBlind, Server: lab.Shared()}
+	c := world.Config{Name: name, Scenario: cell.Pay, Destination: cell.HTTPBlind}
 	if c.Model, err = stormy(faults, d.scene.Model); err != nil {
 		return err
 	}

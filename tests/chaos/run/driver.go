@@ -14,7 +14,8 @@ import (
 	"github.com/holdfast-run/holdfast/tests/chaos/world"
 )
 
-// patience bounds a run. It is long because machines are slow; nothing waits for it when all goes well.
+// patience bounds how long a run's turns may take to end. It is long because machines are slow; nothing waits for it when
+// all goes well.
 const patience = 2 * time.Minute
 
 // A Driver runs cells in one laboratory. It is safe for concurrent use.
@@ -67,7 +68,7 @@ func (d *Driver) undisturbed(ctx context.Context, c cell.Cell) (witness.Story, e
 
 // run makes a cell happen and returns what is known about it.
 func (d *Driver) run(ctx context.Context, c cell.Cell) (_ *run, err error) {
-	ctx, cancel := context.WithTimeout(ctx, patience)
+	ctx, cancel := context.WithTimeout(ctx, 2*patience)
 	defer cancel()
 	r := &run{driver: d, cell: c}
 	if err := r.open(ctx, int(d.count.Add(1))); err != nil {

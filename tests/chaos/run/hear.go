@@ -30,6 +30,7 @@ func (r *run) hear(ctx context.Context) error {
 		}
 	}
 	r.story.Shown, r.story.Unlisted, r.story.Calm = r.shown, r.unlisted, !r.changed
+	r.story.Stuck = append(r.story.Stuck, r.endless...)
 	r.story.Damaged = r.has(cell.Damage)
 	return nil
 }

@@ -22,9 +22,13 @@ type Options struct {
 type Lab struct {
 	dir    string
 	log    io.Writer
-	bin    string // folder of the programs
-	shared *Server
+	bin    string     // folder of the programs
 	clocks sync.Mutex // held while a worker is built whose clock is off
+
+	sharing sync.Mutex
+	shared  *Server         // of worlds that do nothing to theirs
+	sharers map[*Server]int // worlds that are open, of each server that was ever shared
+	shares  int
 
 	mu      sync.Mutex
 	port    int // that was given out last
@@ -42,7 +46,7 @@ func Open(ctx context.Context, o Options) (*Lab, error) {
 	}
 	l := &Lab{
 		dir: dir, log: o.Log, bin: filepath.Join(dir, "bin"), port: firstPort + rand.IntN(ports/2),
-		worlds: map[string]*World{}, names: map[string]bool{},
+		worlds: map[string]*World{}, names: map[string]bool{}, sharers: map[*Server]int{},
 	}
 	if l.log == nil {
 		l.log = io.Discard
@@ -77,8 +81,5 @@ func (l *Lab) Close() error {
 	}
 	return errors.Join(all...)
 }
-
-// Shared is the server of worlds that do nothing to it.
-func (l *Lab) Shared() *Server { return l.shared }
 
 func (l *Lab) say(format string, args ...any) { fmt.Fprintf(l.log, format+"\n", args...) }

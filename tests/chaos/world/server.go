@@ -24,9 +24,10 @@ const (
 // A Server is a Temporal server whose database is on disk, so that it can be killed and started again. It is safe for
 // concurrent use.
 type Server struct {
-	opts   devserver.Options
-	log    *os.File
-	client client.Client
+	opts    devserver.Options
+	log     *os.File
+	client  client.Client
+	closing sync.Once
 
 	mu      sync.Mutex
 	running *devserver.Server
@@ -117,7 +118,7 @@ func (s *Server) Restart(ctx context.Context) (err error) {
 func (s *Server) Stop() error {
 	s.Crash() // nobody needs what a graceful stop would still write
 	if s.client != nil {
-		s.client.Close()
+		s.closing.Do(s.client.Close)
 	}
 	if s.log == nil {
 		return nil

@@ -27,7 +27,7 @@ type Config struct {
 	Clock       time.Duration // by which the wall clock of workers is off, in whole seconds
 	Expires     time.Duration // of what a person is asked; 0 is the product's default
 	Model       modeltest.Func
-	Server      *Server // nil is the shared one
+	Server      *Server // nil is one that worlds share
 }
 
 // A World is what one run happens in. Workers reach the model, the destination and Temporal through its links, which
@@ -63,9 +63,6 @@ func (l *Lab) New(ctx context.Context, c Config) (_ *World, err error) {
 		return nil, err
 	}
 	w := &World{lab: l, cfg: c, kind: kind, Server: c.Server, program: l.worker()}
-	if w.Server == nil {
-		w.Server = l.shared
-	}
 	if c.Clock != 0 {
 		if w.program, err = l.shifted(ctx, c.Clock); err != nil {
 			return nil, err
@@ -79,6 +76,12 @@ func (l *Lab) New(ctx context.Context, c Config) (_ *World, err error) {
 			err = errors.Join(err, w.Close())
 		}
 	}()
+	if w.Server == nil {
+		if w.Server, err = l.share(ctx); err != nil {
+			return nil, err
+		}
+		w.closers = append(w.closers, func() error { return l.unshare(w.Server) })
+	}
 	if w.approver, err = newPerson("alice"); err != nil {
 		return nil, err
 	}
