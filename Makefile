@@ -77,10 +77,10 @@ bench: ## compare a turn with a naive loop and a floor (tests/bench; BENCHFLAGS=
 	$(GO) build -o bin/bench ./tests/bench
 	@temporal=$$(tools/temporal.sh) && HOLDFAST_TEMPORAL="$$temporal" bin/bench $(BENCHFLAGS)
 
-chaos: bin-chaos ## try to break the promise at every boundary and print the table (half an hour; docs/proof.md)
+chaos: bin-chaos ## try to break the promise at every boundary and print the table (some ten minutes; docs/proof.md)
 	$(CHAOS) $(CHAOSFLAGS)
 
-chaos-quick: bin-chaos ## a representative tenth of it, without writing the table (four minutes)
+chaos-quick: bin-chaos ## a representative tenth of it, without the table (two to four minutes)
 	$(CHAOS) -quick -plain=false -markdown /dev/null $(CHAOSFLAGS)
 
 soak: bin-chaos ## random schedules for as long as asked (CHAOSFLAGS="-for 1h -seed 7"; else 1,000 of them)

@@ -48,7 +48,7 @@ type signals struct {
 func (s *signals) DescribeWorkflow(context.Context, string, string) (*client.WorkflowExecutionDescription, error) {
 	out := &workflowservice.DescribeWorkflowExecutionResponse{}
 	if s.next > 0 {
-		out.PendingActivities = []*workflowpb.PendingActivityInfo{{Attempt: s.next}}
+		out.PendingActivities = []*workflowpb.PendingActivityInfo{{ActivityId: "another", Attempt: 9}, {Attempt: s.next}}
 	}
 	return &client.WorkflowExecutionDescription{RawResponse: out}, nil
 }

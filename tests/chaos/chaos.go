@@ -62,7 +62,8 @@ type session struct {
 	mu       sync.Mutex
 	rows     []report.Row
 	soaked   report.Soak // of random schedules, instead of rows
-	failures []string    // of the harness
+	asked    int
+	failures []string // of the harness
 	violated int
 	done     int
 }
@@ -84,8 +85,9 @@ func (s *session) table(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	s.asked = len(all)
 	// Those that take long come first, so that the last ones do not run alone; but a clock that is off needs a program
-	// that takes minutes to build.
+	// of its own, which is built meanwhile.
 	slices.SortStableFunc(all, func(a, b cell.Cell) int { return weight(b) - weight(a) })
 	if len(all) > 0 && weight(all[len(all)-1]) < 0 {
 		go func() { _ = s.lab.BuildClock() }() //nolint:contextcheck // it has none. Its error is that of the first cell which needs it

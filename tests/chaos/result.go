@@ -38,7 +38,7 @@ func (s *session) describe(ctx context.Context) report.Report {
 	took := time.Since(s.began)
 	r := report.Report{
 		When: s.began, Commit: commit(ctx), CPUs: runtime.NumCPU(), Took: took, Bound: run.Takeover,
-		Rows: s.rows, Window: report.WidthOf(s.lab.Widths()),
+		Rows: s.rows, Asked: s.asked, Failed: s.failures, Window: report.WidthOf(s.lab.Widths()),
 	}
 	for _, p := range failpoint.Points() {
 		r.Boundaries = append(r.Boundaries, p.Name)
@@ -47,7 +47,11 @@ func (s *session) describe(ctx context.Context) report.Report {
 		r.LeftOut = append(r.LeftOut, report.Omission{Boundary: o.Boundary, Fault: o.Fault, Destination: o.Destination, Why: o.Why})
 	}
 	for _, v := range witness.Invariants() {
-		r.Invariants = append(r.Invariants, report.Invariant{Name: v.Name, Says: v.Sentence, Checked: max(len(s.rows), s.soaked.Total.Cells)})
+		n := max(len(s.rows), s.soaked.Total.Cells)
+		if v.Name == "attention" {
+			n = s.driver.Looked()
+		}
+		r.Invariants = append(r.Invariants, report.Invariant{Name: v.Name, Says: v.Sentence, Checked: n})
 	}
 	if s.random() {
 		s.soaked.Seed, s.soaked.Commit, s.soaked.Took = fmt.Sprint(s.seed), r.Commit, took

@@ -22,8 +22,6 @@ func (c Cell) suitable() error {
 func (c Cell) suits(f Fault) error {
 	outside := strings.HasPrefix(f.Arg, "destination ") && (f.Kind == Storm || f.Kind == Link)
 	switch {
-	case f.At == fp.ToolAfterSend && !c.Destination.http():
-		return fmt.Errorf("%s hears of no end of a request", c.Destination)
 	case outside && !c.Destination.http():
 		return fmt.Errorf("%s is a process of the worker's: it has no %s", c.Destination, f.Text())
 	case f.Kind == Lost && !c.Destination.http() && (f.Arg == "error" || strings.HasPrefix(f.Arg, "entered ")):

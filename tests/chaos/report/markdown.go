@@ -40,6 +40,9 @@ func Markdown(w io.Writer, r Report) error {
 	if len(r.Rows) == 0 && r.Soak == nil {
 		p.say("**No cell was run.**")
 	}
+	if missing := r.Asked - len(r.Rows); r.Soak == nil && missing > 0 {
+		p.say("**Of %d cells that were asked for %d are missing: the run was stopped, or the harness failed in them.** %s", r.Asked, missing, text(strings.Join(r.Failed, ", ")))
+	}
 	sorted := r.sorted()
 	if len(sorted) > 0 {
 		p.summary(r)

@@ -13,6 +13,8 @@ type Report struct {
 	Boundaries []string      `json:"boundaries"` // every one there is, in the order in which a turn passes them
 	Rows       []Row         `json:"rows"`       // in any order
 	LeftOut    []Omission    `json:"left_out"`
+	Asked      int           `json:"asked"`            // how many cells were to be run
+	Failed     []string      `json:"failed,omitempty"` // cells of which the harness learned nothing
 	Invariants []Invariant   `json:"invariants"`
 	Window     *Width        `json:"window,omitempty"`
 	Soak       *Soak         `json:"soak,omitempty"`

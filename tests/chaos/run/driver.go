@@ -29,7 +29,11 @@ type Driver struct {
 	calm  memo[witness.Story]
 	naive memo[*report.Naive]
 	count atomic.Int64 // runs, for names
+	looks atomic.Int64 // runs in which somebody looked at attention
 }
+
+// Looked is in how many runs an open wait was looked for with holdfast attention.
+func (d *Driver) Looked() int { return int(d.looks.Load()) }
 
 // Cell runs one cell and returns its row. The error is the harness's own trouble; what is wrong with the product is in
 // the row.
@@ -62,7 +66,7 @@ func (d *Driver) undisturbed(ctx context.Context, c cell.Cell) (witness.Story, e
 		for _, v := range witness.Judge(r.story, r.story, key.Destination, cell.Same) {
 			err = errors.Join(err, fmt.Errorf("%s: %s", v.Invariant, v.Detail))
 		}
-		return r.story, err
+		return r.story, errors.Join(err, scripted(c.Scenario, r.story))
 	})
 }
 

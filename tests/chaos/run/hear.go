@@ -24,13 +24,20 @@ func (r *run) hear(ctx context.Context) error {
 	if r.story, err = witness.Collect(ctx, r.source()); err != nil {
 		return err
 	}
-	if len(r.story.Unresolved) > 0 {
-		if err := r.listed(ctx, r.story.Unresolved[0].Key); err != nil {
+	for _, e := range r.story.Unresolved {
+		if err := r.listed(ctx, e.Key); err != nil {
 			return err
 		}
 	}
 	r.story.Shown, r.story.Unlisted, r.story.Calm = r.shown, r.unlisted, !r.changed
-	r.story.Stuck = append(r.story.Stuck, r.endless...)
+	r.story.Stuck = append(r.story.Stuck, r.crashed...)
+	r.story.Denied = r.denied
+	if !r.has(cell.Kill) { // then the worker that was held goes on with what it had let in
+		r.story.Admitted = 1
+	}
+	if f, ok := r.fault(cell.Word); ok && f.Arg == "late" {
+		r.story.Refused = payments[cell.Pay][1].amount
+	}
 	r.story.Damaged = r.has(cell.Damage)
 	return nil
 }
@@ -39,6 +46,10 @@ func (r *run) hear(ctx context.Context) error {
 func (r *run) listed(ctx context.Context, what string) error {
 	if !r.looks() {
 		return nil
+	}
+	if !r.looked {
+		r.looked = true
+		r.driver.looks.Add(1)
 	}
 	var err error
 	for range 5 {

@@ -29,7 +29,9 @@ type run struct {
 	workers  []*world.Worker // by generation
 	frozen   []frozen
 	shown    []witness.Turn
-	endless  []string // turns that do not end
+	crashed  []string // what workers did that nobody asked them for, and turns that do not end
+	denied   time.Time
+	looked   bool // somebody looked at attention
 	unlisted []string
 	changed  bool // policy or agent
 }
@@ -152,6 +154,13 @@ func (r *run) talk(ctx context.Context) error {
 	return g.Wait()
 }
 
+// blame notes what is wrong with the product and shows without any witness.
+func (r *run) blame(format string, args ...any) {
+	r.mu.Lock()
+	defer r.mu.Unlock()
+	r.crashed = append(r.crashed, fmt.Sprintf(format, args...))
+}
+
 // turns is how many turns a scenario has.
 func turns(s cell.Scenario) int {
 	if s == cell.Pay {
@@ -160,14 +169,14 @@ func turns(s cell.Scenario) int {
 	return 1
 }
 
-// watch waits for the end of each turn and notes how it was shown at that moment. One that does not end is for the
-// witnesses to judge.
+// watch waits for the end of each turn and notes how it was shown at that moment. Scenarios are such that each turn ends,
+// also where policy or people change.
 func (r *run) watch(ctx context.Context) error {
 	ctx, cancel := context.WithTimeout(ctx, patience)
 	defer cancel()
 	for n := 1; n <= turns(r.cell.Scenario); n++ {
 		if err := insist(ctx, func(ctx context.Context) error { return r.ended(ctx, n) }); err != nil {
-			r.endless = append(r.endless, fmt.Sprintf("turn %d has not ended within %s: %v", n, patience, err))
+			r.blame("turn %d has not ended within %s: %v", n, patience, err)
 			return nil
 		}
 		all, err := witness.Turns(ctx, r.source())
@@ -201,7 +210,7 @@ func (r *run) thaw(ctx context.Context) error {
 			return err
 		}
 		if err := f.worker.Stop(5 * time.Second); err != nil {
-			return err
+			r.blame("a worker that woke does not stop: %v", err)
 		}
 	}
 	return nil

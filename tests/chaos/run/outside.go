@@ -83,7 +83,7 @@ func stormOf(f cell.Fault) (who string, status int, form string, err error) {
 // spoil makes a connection bad, now; all but a slow one come back.
 func (r *run) spoil(arg string) error {
 	where, how, _ := strings.Cut(arg, " ")
-	l := map[string]*link.Link{"destination": r.world.DestinationLink, "model": r.world.ModelLink, "server": r.world.ServerLink}[where]
+	l := r.links()[where]
 	if l == nil {
 		return fmt.Errorf("there is no connection to %q", where)
 	}
@@ -102,6 +102,10 @@ func (r *run) spoil(arg string) error {
 	}
 	time.AfterFunc(away, l.Pass)
 	return nil
+}
+
+func (r *run) links() map[string]*link.Link {
+	return map[string]*link.Link{"destination": r.world.DestinationLink, "model": r.world.ModelLink, "server": r.world.ServerLink}
 }
 
 // settle tells the turn and the session again and again that effects are settled that are not, or not theirs. A signal

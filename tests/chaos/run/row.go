@@ -1,10 +1,13 @@
 package run
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/internal/failpoint"
+	"github.com/holdfast-run/holdfast/internal/modeltest"
 	"github.com/holdfast-run/holdfast/tests/chaos/cell"
 	"github.com/holdfast-run/holdfast/tests/chaos/report"
 	"github.com/holdfast-run/holdfast/tests/chaos/witness"
@@ -34,6 +37,9 @@ func (r *run) row(calm witness.Story) report.Row {
 		row.Violations = append(row.Violations, "harness: the fault never struck")
 	}
 	row.Recovery = r.recovery()
+	if row.Recovery == 0 && row.Struck && dies(c) {
+		row.Violations = append(row.Violations, "stuck: nobody made progress after the worker died")
+	}
 	return row
 }
 
@@ -86,14 +92,27 @@ func count(s witness.Story) map[matter]int {
 // struckAll says whether each fault that waits at a place has acted.
 func (r *run) struckAll() bool {
 	for _, f := range r.cell.Faults {
-		if f.At == "" {
-			continue
-		}
-		if _, ok := r.acted(f); !ok {
+		if !r.felt(f) {
 			return false
 		}
 	}
 	return true
+}
+
+// felt says whether a fault has struck, as far as that shows. Lost answers and storms at the destination strike the first
+// requests, and there is no run without any.
+func (r *run) felt(f cell.Fault) bool {
+	switch {
+	case f.Kind == cell.Link:
+		where, _, _ := strings.Cut(f.Arg, " ")
+		return r.links()[where].Hits() > 0 || strings.HasSuffix(f.Arg, " cut") // which the kernel refuses, unseen
+	case f.Kind == cell.Rebuild && !r.has(cell.Damage): // the other build's agent asks in other words, from its next turn on
+		return slices.ContainsFunc(r.world.Model.Requests(), func(q modeltest.Request) bool { return strings.Contains(string(q.Raw), world.OtherWords) })
+	case f.At == "":
+		return true
+	}
+	_, ok := r.acted(f)
+	return ok
 }
 
 func (r *run) acted(f cell.Fault) (world.Passing, bool) {
@@ -109,17 +128,18 @@ func (r *run) acted(f cell.Fault) (world.Passing, bool) {
 	return world.Passing{}, false
 }
 
+// dies says whether the first fault takes a worker away.
+func dies(c cell.Cell) bool {
+	return len(c.Faults) > 0 && (c.Faults[0].Kind == cell.Kill || c.Faults[0].Kind == cell.Freeze)
+}
+
 // recovery is how long after a worker's death or freeze another one made progress: decided a workflow task, or came to
 // a place in an activity.
 func (r *run) recovery() time.Duration {
-	if len(r.cell.Faults) == 0 {
+	if !dies(r.cell) {
 		return 0
 	}
-	f := r.cell.Faults[0]
-	if f.Kind != cell.Kill && f.Kind != cell.Freeze {
-		return 0
-	}
-	at, ok := r.acted(f)
+	at, ok := r.acted(r.cell.Faults[0])
 	if !ok {
 		return 0
 	}

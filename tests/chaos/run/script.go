@@ -2,10 +2,12 @@ package run
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/holdfast-run/holdfast/internal/modeltest"
 	"github.com/holdfast-run/holdfast/tests/chaos/cell"
+	"github.com/holdfast-run/holdfast/tests/chaos/witness"
 )
 
 // What a user says. The model's script goes by it.
@@ -55,4 +57,28 @@ func verdict(result string) string {
 		return "is refunded"
 	}
 	return "is not known to be refunded"
+}
+
+// scripted says in what an undisturbed run is not what its scenario's script says: it is what all others are held
+// against.
+func scripted(s cell.Scenario, got witness.Story) error {
+	var made, wanted []string
+	for _, e := range got.Made {
+		made = append(made, strings.TrimSpace(e.Order+" "+e.Amount+" "+e.Voids))
+	}
+	switch s {
+	case cell.Pay:
+		wanted = []string{"42 19.90", "43 29.90"}
+	case cell.Undo:
+		wanted = []string{"42 19.90", "43 29.90", "43 29.90 re_2", "42 19.90 re_1"}
+	}
+	answers := len(payments[s]) + turns(s) // the order is looked up first, and the last payment of Undo is not answered
+	if s == cell.Pay {
+		answers++
+	}
+	if !slices.Equal(made, wanted) || got.Charges != answers || len(got.Unresolved) > 0 {
+		return fmt.Errorf("an undisturbed run made %q, for %d answers of the model, and left %d effects to people; want %q for %d, and none",
+			made, got.Charges, len(got.Unresolved), wanted, answers)
+	}
+	return nil
 }

@@ -100,7 +100,8 @@ func (r *run) attend(ctx context.Context, g int) error {
 			if gen.ends != nil && gen.ends.Kind == cell.Kill && worker.Killed() {
 				return nil
 			}
-			return fmt.Errorf("it ended by itself")
+			r.blame("worker %d ended by itself", g+1)
+			return nil
 		case <-time.After(glance):
 		}
 		acted, err := r.world.Acted()
@@ -172,6 +173,7 @@ func (r *run) strike(ctx context.Context, h held, w *world.Worker) error {
 		if err := r.world.Deny(ctx); err != nil {
 			return err
 		}
+		r.denied = time.Now()
 		return openDoor(h.door)
 	case cell.Rebuild:
 		r.change()

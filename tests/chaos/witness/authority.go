@@ -26,6 +26,12 @@ func authority(t *trial) {
 			t.dispatched(d)
 		}
 	}
+	t.denied()
+	for _, e := range t.got.Made {
+		if e.Amount == t.got.Refused && e.Voids == "" {
+			t.blame("%s %s was made, and whoever was to approve it came too late", e.Order, e.Amount)
+		}
+	}
 }
 
 // refused says that an effect of that state must not have been sent. While its turn runs, one that is authorized may
@@ -68,6 +74,22 @@ func (t *trial) dispatched(d store.Dispatch) {
 		t.blame("what was dispatched under the key %s is not the action that its ledger has", d.Key)
 	case d.Undoes == "" && d.Verdict.Decision == agent.DecisionAsk && !granted(d):
 		t.blame("%s was dispatched, policy asked (%s), and the record has no approval that counts", d.Key, d.Verdict.Rule)
+	}
+}
+
+// denied says what was dispatched although every worker that lived went by a policy that denies it.
+func (t *trial) denied() {
+	if t.got.Denied.IsZero() {
+		return
+	}
+	var sent []string
+	for _, d := range t.got.Dispatches {
+		if !d.Revoked && d.At.After(t.got.Denied) {
+			sent = append(sent, d.Key)
+		}
+	}
+	if len(sent) > t.got.Admitted {
+		t.blame("dispatched when policy denied it, and %d had been let in before: %q", t.got.Admitted, sent)
 	}
 }
 

@@ -32,6 +32,9 @@ func exact(t *trial) {
 		if doubtful(e.State) {
 			t.blame("%s is %s, and its destination can tell", e.Key, e.State)
 		}
+		if e.Conflict != "" {
+			t.blame("%s is contradicted, and its destination can tell: %s", e.Key, e.Conflict)
+		}
 	}
 }
 

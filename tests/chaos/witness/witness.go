@@ -3,6 +3,8 @@
 package witness
 
 import (
+	"time"
+
 	"github.com/holdfast-run/holdfast/agent"
 	"github.com/holdfast-run/holdfast/store"
 )
@@ -55,6 +57,9 @@ type Story struct {
 	Unlisted   []string         // open waits that attention did not list
 	Charges    int              // answers that the model server charged for
 	Calm       bool             // neither policy nor agent changed
+	Refused    string           // the amount of a payment that was approved too late, by the server's clock; empty is none
+	Denied     time.Time        // from when on policy denied whatever is sent; zero is never
+	Admitted   int              // how many actions may still be sent then: those that a worker held had let in before
 }
 
 // A Violation is one broken invariant.

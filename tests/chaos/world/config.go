@@ -22,6 +22,9 @@ import (
 //go:embed holdfast.yaml.tmpl
 var configText string
 
+// OtherWords are in the instructions of every build but the first.
+const OtherWords = "You say why."
+
 const (
 	firstInstructions = "You refund orders."
 	// agentName is the agent of every world.
@@ -171,7 +174,7 @@ func (w *World) rebuild() error {
 	n, last := len(w.builds)+1, w.builds[len(w.builds)-1]
 	next := build{id: fmt.Sprintf("other-%d", n), file: filepath.Join(w.Dir, fmt.Sprintf("holdfast-%d.yaml", n))}
 	err := w.rewrite(last.file, next.file, func(yaml string) string {
-		return strings.Replace(yaml, firstInstructions, firstInstructions+" You say why.", 1)
+		return strings.Replace(yaml, firstInstructions, firstInstructions+" "+OtherWords, 1)
 	})
 	if err == nil {
 		w.builds = append(w.builds, next)

@@ -1,6 +1,7 @@
 package world
 
 import (
+	"errors"
 	"os"
 	"testing"
 	"time"
@@ -32,25 +33,24 @@ func TestPassingsAreReadAsFarAsTheyAreWritten(t *testing.T) {
 	}
 }
 
-// TestAWidthIsFromTheLastLookToTheSendThatFollows has two processes, one of which is held between the two.
-func TestAWidthIsFromTheLastLookToTheSendThatFollows(t *testing.T) {
+// TestWidthsAreReadFromWhatWorkersHaveMeasured reads those of two worlds, one of which has sent nothing.
+func TestWidthsAreReadFromWhatWorkersHaveMeasured(t *testing.T) {
 	t.Parallel()
-	at := func(name string, ms, pid int) Passing {
-		return Passing{Name: name, N: 1, At: time.Unix(0, int64(ms)*int64(time.Millisecond)), PID: pid}
+	l := &Lab{}
+	w, idle := &World{lab: l, Dir: t.TempDir()}, &World{lab: l, Dir: t.TempDir()}
+	if err := os.WriteFile(w.widthFile(), []byte("1300\n33000\n"), 0o600); err != nil {
+		t.Fatal(err)
 	}
-	held := at("tool.last_check", 20, 1)
-	got := widths([]Passing{
-		at("tool.after_send", 1, 1), // of what has no such look
-		at("tool.last_check", 2, 1),
-		at("tool.last_check", 4, 1),
-		at("tool.last_check", 5, 2),
-		at("tool.after_send", 9, 1),
-		at("tool.after_send", 11, 2),
-		held,
-		at("tool.after_send", 7020, 1),
-		at("tool.last_check", 7030, 1),
-	}, []Passing{held})
-	if diff := cmp.Diff([]time.Duration{5 * time.Millisecond, 6 * time.Millisecond}, got); diff != "" {
+	if err := errors.Join(w.measure(), idle.measure()); err != nil {
+		t.Fatal(err)
+	}
+	if diff := cmp.Diff([]time.Duration{1300, 33000}, l.Widths()); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+	if err := os.WriteFile(w.widthFile(), []byte("soon\n"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	if err := w.measure(); err == nil {
+		t.Error("a width that is no number is read")
 	}
 }

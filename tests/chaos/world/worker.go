@@ -83,7 +83,8 @@ func (w *World) launch(ctx context.Context, file string, command []string, rules
 	p.cmd.Dir, p.cmd.Stdout, p.cmd.Stderr = w.Dir, log, log
 	p.cmd.SysProcAttr = groupOfItsOwn()
 	p.cmd.Env = append(append(environ(), "TEMPORAL_ADDRESS="+w.ServerLink.Addr(),
-		"HOLDFAST_FAILPOINT="+rules, "HOLDFAST_FAILPOINT_LOG="+w.actedFile(), "HOLDFAST_FAILPOINT_TRACE="+w.traceFile()), env...)
+		"HOLDFAST_FAILPOINT="+rules, "HOLDFAST_FAILPOINT_LOG="+w.actedFile(), "HOLDFAST_FAILPOINT_TRACE="+w.traceFile(),
+		"HOLDFAST_FAILPOINT_WIDTH="+w.widthFile()), env...)
 	if err := p.spawn(); err != nil {
 		return nil, err
 	}
