@@ -73,7 +73,7 @@ type drive struct {
 // and does not ask.
 func (d *drive) open(ctx context.Context, lab *world.Lab, name string, faults []cell.Fault) (err error) {
 	c := world.Config{Name: name, Scenario: cell.Pay, Destination: cell.HTTPBlind}
-	if c.Model, err = stormy(faults, d.scene.Model); err != nil {
+	if c.Model, err = world.Stormy(faults, d.scene.Model); err != nil {
 		return err
 	}
 	for _, f := range faults {

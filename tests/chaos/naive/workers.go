@@ -123,7 +123,7 @@ func (d *drive) attend(ctx context.Context, w *world.Worker, blows []blow) (over
 func (d *drive) strike(ctx context.Context, b blow) error {
 	switch b.Kind {
 	case cell.Link:
-		if err := d.spoil(b.Arg); err != nil {
+		if err := d.world.Disturb(b.Fault); err != nil {
 			return err
 		}
 		return os.WriteFile(b.door, nil, 0o600)

@@ -48,8 +48,10 @@ func (r *run) open(ctx context.Context, n int) error {
 		Name: fmt.Sprintf("c%d", n), Scenario: r.cell.Scenario, Destination: r.cell.Destination,
 		Renew: r.has(cell.Renew), Cold: r.has(cell.Cold),
 	}
-	c.Model = r.storms(script(r.cell.Scenario, c.ToolName()))
 	var err error
+	if c.Model, err = world.Stormy(r.cell.Faults, script(r.cell.Scenario, c.ToolName())); err != nil {
+		return err
+	}
 	if f, ok := r.fault(cell.Clock); ok {
 		if c.Clock, err = time.ParseDuration(f.Arg); err != nil {
 			return err

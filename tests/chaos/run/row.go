@@ -105,7 +105,7 @@ func (r *run) felt(f cell.Fault) bool {
 	switch {
 	case f.Kind == cell.Link:
 		where, _, _ := strings.Cut(f.Arg, " ")
-		return r.links()[where].Hits() > 0 || strings.HasSuffix(f.Arg, " cut") // which the kernel refuses, unseen
+		return r.world.Link(where).Hits() > 0 || strings.HasSuffix(f.Arg, " cut") // which the kernel refuses, unseen
 	case f.Kind == cell.Rebuild && !r.has(cell.Damage): // the other build's agent asks in other words, from its next turn on
 		return slices.ContainsFunc(r.world.Model.Requests(), func(q modeltest.Request) bool { return strings.Contains(string(q.Raw), world.OtherWords) })
 	case f.At == "":

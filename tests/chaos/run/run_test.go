@@ -114,17 +114,6 @@ func TestTheModelGoesByWhatItHeard(t *testing.T) {
 	}
 }
 
-func TestAStormIsReadAsItIsNamed(t *testing.T) {
-	t.Parallel()
-	who, status, form, err := stormOf(cell.Fault{Kind: cell.Storm, Arg: "model 429 date"})
-	if who != "model" || status != 429 || form != "date" || err != nil {
-		t.Errorf("%q %d %q %v", who, status, form, err)
-	}
-	if _, _, _, err := stormOf(cell.Fault{Kind: cell.Storm, Arg: "model 42"}); err == nil {
-		t.Error("half a storm is one")
-	}
-}
-
 func TestAValueIsMadeOnceAndAnErrorIsNotKept(t *testing.T) {
 	t.Parallel()
 	var m memo[int]

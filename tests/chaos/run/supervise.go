@@ -164,7 +164,7 @@ func (r *run) strike(ctx context.Context, h held, w *world.Worker) error {
 		}
 		return r.world.Server.Restart(ctx)
 	case cell.Link:
-		if err := r.spoil(h.fault.Arg); err != nil {
+		if err := r.world.Disturb(h.fault); err != nil {
 			return err
 		}
 		return openDoor(h.door)
