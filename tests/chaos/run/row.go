@@ -46,8 +46,8 @@ func (r *run) row(calm witness.Story) report.Row {
 // what an entry is, whatever its key.
 type matter struct{ order, amount, voids string }
 
-// compared counts the entries that are there again, and those that the undisturbed run made, this one did not, and of
-// which nobody was told that they may be or are missing.
+// compared counts the entries that are there again, and the payments that the undisturbed run made, this one did not, and
+// of which nobody was told that they may be or are missing. What was never paid is not missed when it is not taken back.
 func compared(calm, got witness.Story) (duplicates, lost int) {
 	want, have := count(calm), count(got)
 	missing := -told(got)
@@ -55,28 +55,32 @@ func compared(calm, got witness.Story) (duplicates, lost int) {
 		duplicates += max(0, n-max(want[m], 1))
 	}
 	for m, n := range want {
-		missing += max(0, n-have[m])
+		if m.voids == "" {
+			missing += max(0, n-have[m])
+		}
 	}
 	return duplicates, max(0, missing)
 }
 
 // told counts what is said not to have been done, or not to be known: effects that did not end well, and calls that
-// never became one, of which only the model heard.
+// never became one, of which only the model heard. Behind a gap in the transcript it may have heard of fewer.
 func told(s witness.Story) (n int) {
 	for _, t := range s.Turns {
+		calls := 0
 		for _, h := range t.Heard {
 			if h.Tool != "lookup_order" {
-				n++
+				calls++
 			}
 		}
 		for _, e := range t.Effects {
 			if e.Undoes == "" {
-				n--
+				calls--
 			}
 			if e.State != agent.StateCommitted && e.State != agent.StateCompensated && e.State != agent.StateIrreversible {
 				n++
 			}
 		}
+		n += max(0, calls)
 	}
 	return n
 }

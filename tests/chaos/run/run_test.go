@@ -60,11 +60,14 @@ func TestWhatIsThereTwiceAndWhatIsMissingWithoutAWordIsCounted(t *testing.T) {
 	t.Parallel()
 	const done, doubt, no = agent.StateCommitted, agent.StateUncertain, agent.StateFailed
 	calm := pays([]string{"1", "2"}, done, done)
+	gap := pays([]string{"1", "2"}, done, done)
+	gap.Turns[0].Heard = nil
 	for name, c := range map[string]struct {
 		got              witness.Story
 		duplicates, lost int
 	}{
 		"as it should be":        {calm, 0, 0},
+		"nothing behind a gap":   {gap, 0, 0},
 		"one twice":              {pays([]string{"1", "2", "2"}, done, done), 1, 0},
 		"one lost":               {pays([]string{"1"}, done, done), 0, 1},
 		"one in doubt":           {pays([]string{"1"}, done, doubt), 0, 0},
